@@ -1,0 +1,18 @@
+//===- WritePlan.cpp - a plan for programs that take one ------------------===//
+//
+// Part of OneFlow MLIR, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanBuilder.h"
+
+int main(int argc, char **argv) {
+  if (argc != 2)
+    return 2;
+  std::vector<uint8_t> bytes = oneflow::test::addOnePlan(8).bytes();
+  std::ofstream file(argv[1], std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char *>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  return file.good() ? 0 : 1;
+}
