@@ -1,0 +1,12 @@
+// Part of OneFlow MLIR, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef ONEFLOW_DIALECT_ONEFLOW_IR_ONEFLOWOPS_TD
+#define ONEFLOW_DIALECT_ONEFLOW_IR_ONEFLOWOPS_TD
+
+include "oneflow/Dialect/OneFlow/IR/StructuralOps.td"
+include "oneflow/Dialect/OneFlow/IR/ElementwiseOps.td"
+include "oneflow/Dialect/OneFlow/IR/TensorOps.td"
+include "oneflow/Dialect/OneFlow/IR/TrainingOps.td"
+
+#endif // ONEFLOW_DIALECT_ONEFLOW_IR_ONEFLOWOPS_TD
