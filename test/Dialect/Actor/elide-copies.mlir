@@ -1,0 +1,46 @@
+// RUN: oneflow-opt %s --actor-elide-copies | FileCheck %s
+
+oneflow.placement @mesh cpu [dp = 1]
+oneflow.variable @w on @mesh storage [B] : tensor<32xf32>
+
+llvm.func @plain(!llvm.ptr, !llvm.ptr, i64, i64) -> i32
+llvm.func @inplace(!llvm.ptr, !llvm.ptr, i64, i64) -> i32
+    attributes {oneflow.may_share = [array<i64: 0, 0>]}
+
+// CHECK-LABEL: actor.graph @in_place
+// CHECK: actor.launch @inplace "update"([[W:%.*]], [[W]])
+// CHECK-NOT: actor.copy
+actor.graph @in_place {
+  %w = actor.variable @w bytes 128
+  %new = actor.scratch "new" bytes 128
+  actor.task "chain" on @mesh compute {
+    actor.launch @inplace "update" (%w, %new) results from 1 scalars []
+    actor.copy %new to %w
+  }
+}
+
+// The kernel reads the old value elsewhere than where it writes.
+// CHECK-LABEL: actor.graph @not_in_place
+// CHECK: actor.copy
+actor.graph @not_in_place {
+  %w = actor.variable @w bytes 128
+  %new = actor.scratch "new" bytes 128
+  actor.task "chain" on @mesh compute {
+    actor.launch @plain "update" (%w, %new) results from 1 scalars []
+    actor.copy %new to %w
+  }
+}
+
+// Somebody reads the old value behind the kernel.
+// CHECK-LABEL: actor.graph @read_later
+// CHECK: actor.copy
+actor.graph @read_later {
+  %w = actor.variable @w bytes 128
+  %new = actor.scratch "new" bytes 128
+  %use = actor.scratch "use" bytes 128
+  actor.task "chain" on @mesh compute {
+    actor.launch @inplace "update" (%w, %new) results from 1 scalars []
+    actor.launch @plain "use" (%w, %use) results from 1 scalars []
+    actor.copy %new to %w
+  }
+}
