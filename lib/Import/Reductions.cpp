@@ -1,0 +1,146 @@
+//===- Reductions.cpp - reductions ----------------------------------------===//
+//
+// Part of OneFlow MLIR, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Axes are an attribute at first and an input since opset 13 (ReduceSum) or 18.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Operators.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace oneflow::importer;
+using namespace oneflow;
+
+namespace {
+
+struct Reduction {
+  std::vector<int64_t> axes;
+  bool keepDims = true;
+};
+
+/// `inputSince` is the opset since which axes are an input.
+FailureOr<Reduction> readReduction(NodeImporter &node, int64_t inputSince) {
+  Reduction reduction;
+  FailureOr<int64_t> keepDims = node.intAttribute("keepdims", 1);
+  if (failed(keepDims))
+    return failure();
+  reduction.keepDims = *keepDims != 0;
+  std::vector<int64_t> axes;
+  bool noop = false;
+  if (node.opset() < inputSince) {
+    auto attribute = node.intsAttribute("axes");
+    if (failed(attribute))
+      return failure();
+    if (*attribute)
+      axes = **attribute;
+  } else {
+    FailureOr<int64_t> attribute = node.intAttribute("noop_with_empty_axes", 0);
+    if (failed(attribute))
+      return failure();
+    noop = *attribute != 0;
+    if (node.hasInput(1)) {
+      FailureOr<std::vector<int64_t>> input = node.constantInts(1, "axes");
+      if (failed(input))
+        return failure();
+      axes = *input;
+    }
+  }
+  int64_t rank = node.inputType(0).getRank();
+  if (axes.empty() && !noop) {
+    reduction.axes.resize(rank);
+    std::iota(reduction.axes.begin(), reduction.axes.end(), 0);
+    return reduction;
+  }
+  auto normalized = node.normalizeAxes(axes, rank);
+  if (failed(normalized))
+    return failure();
+  reduction.axes = *normalized;
+  return reduction;
+}
+
+Value reduce(NodeImporter &node, Value x, const Reduction &reduction,
+             ReduceKind kind) {
+  auto type = cast<RankedTensorType>(x.getType());
+  SmallVector<int64_t> shape;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    if (!llvm::is_contained(reduction.axes, dim))
+      shape.push_back(type.getDimSize(dim));
+    else if (reduction.keepDims)
+      shape.push_back(1);
+  }
+  OpBuilder &builder = node.builder();
+  return ReduceOp::create(
+      builder, node.loc(), RankedTensorType::get(shape, type.getElementType()),
+      x, ReduceKindAttr::get(builder.getContext(), kind),
+      builder.getDenseI64ArrayAttr(reduction.axes),
+      reduction.keepDims ? builder.getUnitAttr() : UnitAttr(),
+      FlatSymbolRefAttr(), SignatureAttr());
+}
+
+Value castTo(NodeImporter &node, Value x, Type element) {
+  auto type = cast<RankedTensorType>(x.getType());
+  if (type.getElementType() == element)
+    return x;
+  return CastOp::create(node.builder(), node.loc(),
+                        RankedTensorType::get(type.getShape(), element), x,
+                        FlatSymbolRefAttr(), SignatureAttr());
+}
+
+LogicalResult importReduction(NodeImporter &node, int64_t inputSince,
+                              ReduceKind kind) {
+  FailureOr<Reduction> reduction = readReduction(node, inputSince);
+  if (failed(reduction) || failed(node.requireNumber(0)))
+    return failure();
+  if (reduction->axes.empty())
+    return node.forwardInput(0);
+  Value x = node.input(0);
+  return x ? node.setResult(reduce(node, x, *reduction, kind)) : failure();
+}
+
+} // namespace
+
+LogicalResult importer::importReduceSum(NodeImporter &node) {
+  return importReduction(node, 13, ReduceKind::Sum);
+}
+LogicalResult importer::importReduceMax(NodeImporter &node) {
+  return importReduction(node, 18, ReduceKind::Max);
+}
+LogicalResult importer::importReduceMin(NodeImporter &node) {
+  return importReduction(node, 18, ReduceKind::Min);
+}
+LogicalResult importer::importReduceProd(NodeImporter &node) {
+  return importReduction(node, 18, ReduceKind::Prod);
+}
+
+LogicalResult importer::importReduceMean(NodeImporter &node) {
+  FailureOr<Reduction> reduction = readReduction(node, 18);
+  if (failed(reduction) || failed(node.requireNumber(0)))
+    return failure();
+  if (reduction->axes.empty())
+    return node.forwardInput(0);
+  RankedTensorType type = node.inputType(0);
+  Type element = type.getElementType();
+  // f16's largest value is 65504: the sum passes it where the mean does not.
+  bool isHalf =
+      isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 16;
+  Type wide = isHalf ? Type(node.builder().getF32Type()) : element;
+  int64_t count = 1;
+  for (int64_t axis : reduction->axes)
+    count *= type.getDimSize(axis);
+  if (isa<IntegerType>(element) &&
+      (count == 0 || element.getIntOrFloatBitWidth() < 32))
+    return node.error() << "the mean of " << count << " elements of " << element
+                        << " is not supported";
+  Value x = node.input(0);
+  if (!x)
+    return failure();
+  Value sum = reduce(node, castTo(node, x, wide), *reduction, ReduceKind::Sum);
+  Value mean = node.binary<DivOp>(sum, node.scalar(count, wide));
+  return mean ? node.setResult(castTo(node, mean, element)) : failure();
+}
