@@ -1,0 +1,502 @@
+//===- oneflow-compile.cpp - from a model to a plan -----------------------===//
+//
+// Part of OneFlow MLIR, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reads an ONNX model or a module of the oneflow dialect, spreads it over a
+// mesh and writes a plan, or the module at any level on the way.
+//
+//===----------------------------------------------------------------------===//
+
+#include "oneflow/Import/Onnx.h"
+#include "oneflow/Pipelines/Diagnostics.h"
+#include "oneflow/Pipelines/Explain.h"
+#include "oneflow/Pipelines/Pipelines.h"
+#include "oneflow/Target/Cpu.h"
+#include "oneflow/Target/PlanExport.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+namespace cl = llvm::cl;
+using namespace mlir;
+using namespace oneflow;
+
+namespace {
+
+enum class Level { Import, Logical, Spread, Comm, Actor, Plan };
+
+cl::OptionCategory category("oneflow-compile options");
+
+cl::opt<std::string> inputPath(cl::Positional,
+                               cl::desc("<model.onnx | module.mlir>"),
+                               cl::Required, cl::cat(category));
+cl::opt<std::string>
+    outputPath("o",
+               cl::desc("Output file, - for standard output "
+                        "(default: the input's name with .ofp, "
+                        "or - with --emit)"),
+               cl::value_desc("file"), cl::cat(category));
+cl::opt<Level> emitLevel(
+    "emit", cl::desc("Stop at a level and write it:"), cl::init(Level::Plan),
+    cl::values(clEnumValN(Level::Import, "import", "the graph as imported"),
+               clEnumValN(Level::Logical, "logical",
+                          "the logical graph, with --train the whole step"),
+               clEnumValN(Level::Spread, "spread",
+                          "placed, with SBP signatures and boxing"),
+               clEnumValN(Level::Comm, "comm", "one program per rank"),
+               clEnumValN(Level::Actor, "actor",
+                          "tasks, registers and memory, with native kernels"),
+               clEnumValN(Level::Plan, "plan", "a plan file (default)")),
+    cl::cat(category));
+cl::opt<std::string> mesh("mesh",
+                          cl::desc("Axes of the cluster and their sizes "
+                                   "(default: dp=1)"),
+                          cl::value_desc("dp=2,tp=2"), cl::init("dp=1"),
+                          cl::cat(category));
+cl::opt<std::string> device("device", cl::desc("What ranks compute on: cpu"),
+                            cl::init("cpu"), cl::cat(category));
+cl::list<std::string> dims(
+    "dim",
+    cl::desc("Extent of a symbolic dimension of the model; may be repeated"),
+    cl::value_desc("name=extent"), cl::cat(category));
+cl::list<std::string> hints(
+    "sbp",
+    cl::desc(
+        "Pin how variables, inputs or nodes whose names match lie along a mesh "
+        "axis, e.g. 'fc*.weight=S(0)@tp'; may be repeated"),
+    cl::value_desc("pattern=sbp@axis"), cl::cat(category));
+cl::opt<bool> train("train",
+                    cl::desc("Make entries train and eval from the model"),
+                    cl::cat(category));
+cl::opt<std::string> loss("loss",
+                          cl::desc("With --train: cross-entropy (default; adds "
+                                   "the input \"labels\") or mean"),
+                          cl::init("cross-entropy"), cl::cat(category));
+cl::opt<std::string>
+    lossOutput("loss-output",
+               cl::desc("With --train: the output that feeds the loss "
+                        "(default: the first)"),
+               cl::value_desc("name"), cl::cat(category));
+cl::opt<std::string>
+    optimizer("optimizer",
+              cl::desc("With --train: adamw (default), sgd, or none to "
+                       "hand gradients out"),
+              cl::init("adamw"), cl::cat(category));
+cl::opt<double> learningRate("learning-rate",
+                             cl::desc("With --train (default: 1e-3)"),
+                             cl::init(1e-3), cl::cat(category));
+cl::opt<double> weightDecay("weight-decay",
+                            cl::desc("With --train (default: 1e-2)"),
+                            cl::init(1e-2), cl::cat(category));
+cl::opt<double> momentum("momentum",
+                         cl::desc("With --optimizer sgd (default: 0.9)"),
+                         cl::init(0.9), cl::cat(category));
+cl::opt<std::string> cpu("cpu",
+                         cl::desc("Processor to generate code for: host "
+                                  "(default) or generic (x86-64-v3)"),
+                         cl::init("host"), cl::cat(category));
+cl::opt<bool>
+    explain("explain",
+            cl::desc("Print every communication with the nodes that caused "
+                     "it, its bytes and its predicted time"),
+            cl::cat(category));
+cl::opt<bool> verbose("verbose", cl::desc("Print each step with its time"),
+                      cl::cat(category));
+
+/// Says what is being done: with --verbose a line per step, else one line that
+/// is rewritten, on a terminal only.
+class Progress {
+public:
+  explicit Progress(bool verbose)
+      : verbose(verbose),
+        terminal(llvm::sys::Process::StandardErrIsDisplayed()) {}
+  void begin(llvm::StringRef what) {
+    end();
+    step = what.str();
+    start = std::chrono::steady_clock::now();
+    if (terminal && !verbose)
+      llvm::errs() << "\r\033[K" << step << "...";
+  }
+  void end() {
+    if (step.empty())
+      return;
+    std::chrono::duration<double> seconds =
+        std::chrono::steady_clock::now() - start;
+    if (verbose)
+      llvm::errs() << step << ": " << llvm::format("%.2f s", seconds.count())
+                   << "\n";
+    else if (terminal)
+      llvm::errs() << "\r\033[K";
+    step.clear();
+  }
+  ~Progress() { end(); }
+
+private:
+  bool verbose, terminal;
+  std::string step;
+  std::chrono::steady_clock::time_point start;
+};
+
+int usageError(const llvm::Twine &message) {
+  llvm::errs() << "oneflow-compile: error: " << message
+               << "; see oneflow-compile --help\n";
+  return 2;
+}
+
+int fail(const llvm::Twine &message) {
+  llvm::errs() << "oneflow-compile: error: " << message << "\n";
+  return 1;
+}
+
+/// What is wrong with the options that the passes would find only later, or not
+/// at all.
+std::optional<std::string> checkOptions() {
+  auto oneOf = [](llvm::StringRef flag, llvm::StringRef value,
+                  llvm::ArrayRef<llvm::StringRef> allowed)
+      -> std::optional<std::string> {
+    if (llvm::is_contained(allowed, value))
+      return std::nullopt;
+    return ("expected --" + flag + " " + llvm::join(allowed, " or ") +
+            ", got: " + value)
+        .str();
+  };
+  auto notNegative = [](llvm::StringRef flag,
+                        double value) -> std::optional<std::string> {
+    if (value >= 0 && std::isfinite(value))
+      return std::nullopt;
+    return "expected --" + flag.str() +
+           " of at least 0, got: " + std::to_string(value);
+  };
+  if (auto mistake = oneOf("cpu", cpu, {"host", "generic"}))
+    return mistake;
+  if (device == "cuda")
+    return "--device cuda: this version generates code for cpu only";
+  if (auto mistake = oneOf("device", device, {"cpu"}))
+    return mistake;
+  if (auto mistake = oneOf("loss", loss, {"cross-entropy", "mean"}))
+    return mistake;
+  if (auto mistake = oneOf("optimizer", optimizer, {"adamw", "sgd", "none"}))
+    return mistake;
+  if (auto mistake = notNegative("learning-rate", learningRate))
+    return mistake;
+  if (auto mistake = notNegative("weight-decay", weightDecay))
+    return mistake;
+  if (auto mistake = notNegative("momentum", momentum))
+    return mistake;
+  bool isText = llvm::StringRef(inputPath).ends_with(".mlir");
+  if (isText && !dims.empty())
+    return "--dim goes with .onnx models: a module has its extents in its "
+           "types";
+  if (explain && (emitLevel == Level::Import || emitLevel == Level::Logical))
+    return "--explain goes with --emit spread and later levels: communication "
+           "is not "
+           "chosen before";
+  bool toStandardOutput =
+      outputPath == "-" || (outputPath.empty() && emitLevel != Level::Plan);
+  if (explain && toStandardOutput)
+    return "--explain writes to standard output: expected -o with a file";
+  if (!train)
+    for (const cl::Option *option : std::initializer_list<cl::Option *>{
+             &loss, &lossOutput, &optimizer, &learningRate, &weightDecay,
+             &momentum})
+      if (option->getNumOccurrences() > 0)
+        return ("--" + option->ArgStr + " goes with --train").str();
+  if (momentum.getNumOccurrences() > 0 && optimizer != "sgd")
+    return "--momentum goes with --optimizer sgd";
+  for (const cl::Option *option :
+       std::initializer_list<cl::Option *>{&learningRate, &weightDecay})
+    if (option->getNumOccurrences() > 0 && optimizer == "none")
+      return ("--" + option->ArgStr + " goes with --optimizer adamw or sgd")
+          .str();
+  return std::nullopt;
+}
+
+/// Parses name=extent; nullopt with a message printed when it is not that.
+std::optional<llvm::StringMap<int64_t>> parseDims() {
+  llvm::StringMap<int64_t> bound;
+  for (const std::string &dim : dims) {
+    auto [name, number] = llvm::StringRef(dim).rsplit('=');
+    int64_t extent;
+    if (name.empty() || number.getAsInteger(10, extent) || extent < 1) {
+      usageError(
+          "expected --dim name=extent with an extent of at least 1, got: " +
+          dim);
+      return std::nullopt;
+    }
+    if (!bound.try_emplace(name, extent).second) {
+      usageError("--dim " + name + " is given twice");
+      return std::nullopt;
+    }
+  }
+  return bound;
+}
+
+struct Model {
+  OwningOpRef<ModuleOp> module;
+  /// Serialised ONNX model; empty for .mlir.
+  std::string onnx;
+};
+
+std::optional<Model> readModel(MLIRContext &context,
+                               const llvm::StringMap<int64_t> &bound) {
+  Model model;
+  auto buffer = llvm::MemoryBuffer::getFile(inputPath, /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
+  if (std::error_code error = buffer.getError()) {
+    fail("cannot read " + inputPath + ": " + error.message());
+    return std::nullopt;
+  }
+  llvm::StringRef path(inputPath);
+  if (path.ends_with(".onnx")) {
+    OnnxImportOptions options;
+    options.dims = bound;
+    model.onnx = (*buffer)->getBuffer().str();
+    auto module = importOnnxBytes(&context, model.onnx, path, options);
+    if (failed(module))
+      return std::nullopt;
+    model.module = std::move(*module);
+    return model;
+  }
+  if (!path.ends_with(".mlir")) {
+    fail("expected a model ending in .onnx or .mlir, got: " + inputPath);
+    return std::nullopt;
+  }
+  model.module = parseSourceFile<ModuleOp>(path, &context);
+  if (!model.module)
+    return std::nullopt;
+  return model;
+}
+
+/// The mesh that a module brings along, as --mesh spells it; empty when it has
+/// none.
+std::string ownMesh(ModuleOp module) {
+  Operation *placement = module.lookupSymbol("mesh");
+  if (!placement)
+    return "";
+  auto names = dyn_cast_or_null<ArrayAttr>(placement->getAttr("axis_names"));
+  auto sizes =
+      dyn_cast_or_null<DenseI64ArrayAttr>(placement->getAttr("axis_sizes"));
+  if (!names || !sizes)
+    return "";
+  std::string text;
+  for (auto [name, size] :
+       llvm::zip(names.getAsRange<StringAttr>(), sizes.asArrayRef()))
+    text += (text.empty() ? "" : ",") + name.str() + "=" + std::to_string(size);
+  return text;
+}
+
+/// Flushes a stream; an error is printed here, where the stream's destructor
+/// would abort.
+int finish(llvm::StringRef path, llvm::raw_fd_ostream &out) {
+  out.flush();
+  if (!out.has_error())
+    return 0;
+  std::string reason = out.error().message();
+  out.clear_error();
+  return fail("cannot write " + path + ": " + reason);
+}
+
+/// Runs the pipelines from the logical graph on, as far as --emit wants.
+LogicalResult lower(ModuleOp module, const CpuTarget &target,
+                    Progress &progress) {
+  MLIRContext *context = module.getContext();
+  auto run = [&](llvm::StringRef what, auto build) {
+    progress.begin(what);
+    PassManager passes(context);
+    build(passes);
+    return passes.run(module);
+  };
+  if (emitLevel == Level::Import)
+    return success();
+  if (failed(run("differentiating", [](OpPassManager &passes) {
+        LogicalPipelineOptions options;
+        options.train = train;
+        options.output = lossOutput;
+        options.loss = loss;
+        options.optimizer = optimizer;
+        options.learningRate = learningRate;
+        options.weightDecay = weightDecay;
+        options.momentum = momentum;
+        buildLogicalPipeline(passes, options);
+      })))
+    return failure();
+  if (emitLevel == Level::Logical)
+    return success();
+  if (failed(run("choosing SBP signatures", [](OpPassManager &passes) {
+        SpreadPipelineOptions options;
+        options.mesh = mesh;
+        options.device = device;
+        for (const std::string &hint : hints)
+          options.hints.push_back(hint);
+        buildSpreadPipeline(passes, options);
+      })))
+    return failure();
+  if (explain) {
+    progress.end();
+    explainBoxing(module, llvm::outs());
+    if (finish("standard output", llvm::outs()) != 0)
+      return failure();
+  }
+  if (emitLevel == Level::Spread)
+    return success();
+  if (failed(run("fusing kernels",
+                 [](OpPassManager &passes) { buildRankPipeline(passes); })))
+    return failure();
+  if (emitLevel == Level::Comm)
+    return success();
+  return run("generating kernels and planning memory",
+             [&](OpPassManager &passes) {
+               SchedulePipelineOptions options;
+               options.vectorBytes = target.vectorBytes();
+               options.vectorRegisters = target.vectorRegisters();
+               buildSchedulePipeline(passes, options);
+             });
+}
+
+/// Writes beside the target and renames; what a rename would destroy, devices,
+/// pipes and links, is written through.
+int write(llvm::StringRef path,
+          llvm::function_ref<void(llvm::raw_ostream &)> print) {
+  if (path == "-") {
+    print(llvm::outs());
+    return finish("standard output", llvm::outs());
+  }
+  llvm::sys::fs::file_status status;
+  bool exists =
+      !llvm::sys::fs::status(path, status) && llvm::sys::fs::exists(status);
+  if (exists && !llvm::sys::fs::is_regular_file(status)) {
+    std::error_code error;
+    llvm::raw_fd_ostream out(path, error, llvm::sys::fs::CD_OpenExisting);
+    if (error)
+      return fail("cannot write " + path + ": " + error.message());
+    print(out);
+    return finish(path, out);
+  }
+  llvm::SmallString<256> target(path);
+  if (exists)
+    if (std::error_code error = llvm::sys::fs::real_path(path, target))
+      return fail("cannot write " + path + ": " + error.message());
+  llvm::Error error = llvm::writeToOutput(target, [&](llvm::raw_ostream &out) {
+    print(out);
+    return llvm::Error::success();
+  });
+  if (error)
+    return fail("cannot write " + path + ": " +
+                llvm::toString(std::move(error)));
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::SetVersionPrinter(
+      [](llvm::raw_ostream &out) { out << "oneflow-compile 0.1.0\n"; });
+  bool parsed = cl::ParseCommandLineOptions(
+      argc, argv,
+      "compiles an ONNX model or a module of the oneflow dialect for a mesh of "
+      "ranks\n\n"
+      "  oneflow-compile model.onnx --dim batch=32 -o model.ofp\n"
+      "  oneflow-compile model.onnx --dim batch=64 --train --mesh dp=2 -o "
+      "train.ofp\n"
+      "  oneflow-compile model.onnx --dim batch=64 --train --mesh tp=2 \\\n"
+      "      --sbp 'fc1.*=S(0)@tp' --sbp 'fc2.weight=S(1)@tp' --explain\n"
+      "  oneflow-compile model.onnx --dim batch=32 --emit spread\n\n"
+      "Exit status: 0 done, 1 the model cannot be compiled, 2 wrong usage.\n",
+      &llvm::errs());
+  if (!parsed)
+    return 2;
+
+  auto bound = parseDims();
+  if (!bound)
+    return 2;
+  if (std::optional<std::string> mistake = checkOptions())
+    return usageError(*mistake);
+  CpuTarget target = cpu == "host" ? CpuTarget::host() : CpuTarget::generic();
+
+  DialectRegistry registry;
+  registerOneFlowDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.printOpOnDiagnostic(false);
+  llvm::SourceMgr sources;
+  std::optional<SourceMgrDiagnosticHandler> textDiagnostics;
+  std::optional<ScopedDiagnosticHandler> modelDiagnostics;
+  if (llvm::StringRef(inputPath).ends_with(".mlir"))
+    textDiagnostics.emplace(sources, &context);
+  else
+    modelDiagnostics.emplace(&context, [](Diagnostic &diagnostic) {
+      printDiagnostic(diagnostic, inputPath, llvm::errs());
+      return success();
+    });
+
+  Progress progress(verbose);
+  progress.begin("importing " + inputPath);
+  std::optional<Model> model = readModel(context, *bound);
+  if (!model)
+    return 1;
+  if (std::string own = ownMesh(*model->module); !own.empty()) {
+    if (mesh.getNumOccurrences() > 0 && mesh != own)
+      return usageError("the mesh of the module is " + own + ", got: --mesh " +
+                        mesh);
+    mesh = own;
+  }
+  std::string sourceModel;
+  if (!model->onnx.empty() && emitLevel == Level::Plan) {
+    auto stripped = stripWeights(model->onnx, inputPath, *model->module);
+    if (failed(stripped))
+      return 1;
+    sourceModel = std::move(*stripped);
+  }
+  if (failed(lower(*model->module, target, progress)))
+    return 1;
+  if (emitLevel != Level::Plan) {
+    progress.end();
+    return write(outputPath.empty() ? "-" : outputPath.getValue(),
+                 [&](llvm::raw_ostream &out) {
+                   model->module->print(out);
+                   out << "\n";
+                 });
+  }
+
+  // All that is left is decided here: the linker, which is a library in this
+  // process, resets command-line options.
+  PlanExportOptions options;
+  options.sourceModel = std::move(sourceModel);
+  options.metadata = {{"source", inputPath}, {"mesh", mesh}};
+  if (train) {
+    options.metadata.push_back({"loss_output", "loss"});
+    options.metadata.push_back({"loss", loss});
+    options.metadata.push_back({"optimizer", optimizer});
+    if (optimizer != "none")
+      options.metadata.push_back(
+          {"learning_rate_variable", "optimizer.learning_rate"});
+  }
+  std::string path = outputPath;
+  if (path.empty())
+    path = llvm::StringRef(inputPath).rsplit('.').first.str() + ".ofp";
+
+  progress.begin("emitting native code");
+  auto code =
+      emitCpuObject(*model->module, target, getChainSymbols(*model->module));
+  if (failed(code))
+    return 1;
+  auto plan = exportPlan(*model->module, *code, options);
+  if (failed(plan))
+    return 1;
+  progress.begin("writing the plan");
+  return write(path, [&](llvm::raw_ostream &out) { out << *plan; });
+}
