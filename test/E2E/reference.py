@@ -1,0 +1,175 @@
+# Part of OneFlow MLIR, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the samples of ops/*.mlir compute, in NumPy, after the ops' documentation."""
+
+import ast
+import math
+import re
+
+import numpy as np
+
+DTYPES = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32,
+          "i1": np.bool_}
+
+
+class Sample:
+    """The op of a function of ops/*.mlir: its name and what is written behind it."""
+
+    def __init__(self, text):
+        self.op, self.rest = re.search(r"= oneflow\.(?!input)(\w+)(.*)", text).groups()
+        kind = re.search(r"<(\w+)>", self.rest)
+        self.kind = kind.group(1) if kind else ""
+        shape = re.findall(r"tensor<((?:\d+x)*)(\w+)>", self.rest)[-1]
+        self.shape = tuple(int(extent) for extent in shape[0].split("x")[:-1])
+        self.dtype = DTYPES[shape[1]]
+
+    def integers(self):
+        """The first list of integers: dims, or a permutation."""
+        return tuple(map(int, re.search(r"\[([\d, ]*)\]", self.rest).group(1).split(",")))
+
+    def number(self, name):
+        return float(re.search(rf"{name} = ([^ :]+)", self.rest).group(1))
+
+
+def read_samples(text):
+    """{function name: Sample}."""
+    functions = re.split(r"^func\.func @", text, flags=re.M)[1:]
+    return {re.match(r"\w+", function).group(): Sample(function)
+            for function in functions}
+
+
+def philox(counter, key):
+    """Philox 4x32-10 (Salmon et al., SC'11): four words of 32 bits in uint64 arrays."""
+    mask = np.uint64(0xFFFFFFFF)
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(10):
+        p0, p1 = c0 * np.uint64(0xD2511F53), c2 * np.uint64(0xCD9E8D57)
+        c0, c1, c2, c3 = ((p1 >> np.uint64(32)) ^ c1 ^ np.uint64(k0), p1 & mask,
+                          (p0 >> np.uint64(32)) ^ c3 ^ np.uint64(k1), p0 & mask)
+        k0, k1 = (k0 + 0x9E3779B9) % 2**32, (k1 + 0xBB67AE85) % 2**32
+    return c0, c1, c2, c3
+
+
+def dropout(sample, x, step):
+    ratio, seed = sample.number("ratio"), int(sample.number("seed"))
+    index = np.arange(x.size, dtype=np.uint64).reshape(x.shape)
+    same = np.zeros_like(index)
+    draw = philox((index, same, same + np.uint64(step),
+                   same + np.uint64(int(sample.number("id")))), (seed, 0))[0]
+    return np.where(draw >= ratio * 2**32, x / (1 - ratio), 0)
+
+
+erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def gelu(kind, x):
+    if kind == "erf":
+        return 0.5 * x * (1 + erf(x / math.sqrt(2)))
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def gelu_slope(kind, x):
+    if kind == "erf":
+        density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+        return 0.5 * (1 + erf(x / math.sqrt(2))) + x * density
+    scale = math.sqrt(2 / math.pi)
+    t = np.tanh(scale * (x + 0.044715 * x**3))
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * scale * (1 + 3 * 0.044715 * x * x)
+
+
+def log_sum_exp(x, dim):
+    return np.log(np.sum(np.exp(x), axis=dim, keepdims=True))
+
+
+def cross_entropy(_, logits, labels):
+    log_sum = log_sum_exp(logits, 1)[:, 0]
+    return log_sum - logits[np.arange(len(labels)), labels], log_sum
+
+
+def cross_entropy_grad(_, dloss, logits, labels, log_sum):
+    target = np.arange(logits.shape[1]) == labels[:, None]
+    return dloss[:, None] * (np.exp(logits - log_sum[:, None]) - target)
+
+
+def matmul(sample, lhs, rhs):
+    lhs = np.swapaxes(lhs, -1, -2) if "transpose_lhs" in sample.rest else lhs
+    rhs = np.swapaxes(rhs, -1, -2) if "transpose_rhs" in sample.rest else rhs
+    return lhs @ rhs
+
+
+def reduce(sample, x):
+    function = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod}
+    return function[sample.kind](x, axis=sample.integers()).reshape(sample.shape)
+
+
+def softmax_dim(sample):
+    return int(re.search(r"dim (\d+)", sample.rest).group(1))
+
+
+def sgd_update(sample, p, g, v, rate):
+    v = sample.number("momentum") * v + (g + sample.number("weight_decay") * p)
+    return p - rate * v, v
+
+
+def adamw_update(sample, p, g, m, v, step, rate):
+    beta1, beta2 = sample.number("beta1"), sample.number("beta2")
+    m, v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g * g
+    root = np.sqrt(v / (1 - beta2**step)) + sample.number("epsilon")
+    return (p - rate * sample.number("weight_decay") * p
+            - rate * (m / (1 - beta1**step)) / root, m, v)
+
+
+def divide(_, lhs, rhs):
+    if lhs.dtype.kind == "f":
+        return lhs / rhs
+    return np.trunc(lhs / rhs)  # exact for the small integers of samples.py
+
+
+def constant(sample):
+    text = re.search(r"dense<(.*?)>", sample.rest).group(1)
+    return np.broadcast_to(np.array(ast.literal_eval(text)), sample.shape)
+
+
+FUNCTIONS = {
+    "relu": lambda _, x: np.maximum(x, 0),
+    "tanh": lambda _, x: np.tanh(x),
+    "sigmoid": lambda _, x: 1 / (1 + np.exp(-x)),
+    "erf": lambda _, x: erf(x),
+    "exp": lambda _, x: np.exp(x),
+    "log": lambda _, x: np.log(x),
+    "sqrt": lambda _, x: np.sqrt(x),
+    "neg": lambda _, x: -x,
+    "gelu": lambda s, x: gelu(s.kind, x),
+    "gelu_grad": lambda s, dy, x: dy * gelu_slope(s.kind, x),
+    "relu_grad": lambda _, dy, y: np.where(y > 0, dy, 0),
+    "add": lambda _, lhs, rhs: lhs + rhs,
+    "sub": lambda _, lhs, rhs: lhs - rhs,
+    "mul": lambda _, lhs, rhs: lhs * rhs,
+    "div": divide,
+    "max": lambda _, lhs, rhs: np.maximum(lhs, rhs),
+    "min": lambda _, lhs, rhs: np.minimum(lhs, rhs),
+    "compare": lambda s, lhs, rhs: {"eq": np.equal, "lt": np.less,
+                                    "gt": np.greater}[s.kind](lhs, rhs),
+    "cast": lambda s, x: x != 0 if s.dtype == np.bool_ else x.astype(s.dtype),
+    "dropout": dropout,
+    "matmul": matmul,
+    "reduce": reduce,
+    "broadcast": lambda s, x: np.broadcast_to(x, s.shape),
+    "transpose": lambda s, x: np.transpose(x, s.integers()),
+    "reshape": lambda s, x: x.reshape(s.shape),
+    "constant": constant,
+    "softmax": lambda s, x: np.exp(x - log_sum_exp(x, softmax_dim(s))),
+    "log_softmax": lambda s, x: x - log_sum_exp(x, softmax_dim(s)),
+    "cross_entropy": cross_entropy,
+    "cross_entropy_grad": cross_entropy_grad,
+    "pick": lambda _, x, indices: x[np.arange(len(indices)), indices],
+    "sgd_update": sgd_update,
+    "adamw_update": adamw_update,
+}
+
+
+def evaluate(sample, operands):
+    """The results of a sample on its operands, as a list."""
+    results = FUNCTIONS[sample.op](sample, *operands)
+    return list(results) if isinstance(results, tuple) else [np.asarray(results)]
