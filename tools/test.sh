@@ -68,14 +68,15 @@ fi
 
 # So that the reasons of cases skipped inside a test reach its log.
 export PYTEST_ADDOPTS="${PYTEST_ADDOPTS:-} -rs"
-# Colors would end up in the logs, and threads beyond the processors only cost.
-export NO_COLOR=1
+# Colors would end up in the logs and hide skips from the summary: mpirun gives its
+# processes a terminal.
+export NO_COLOR=1 GTEST_COLOR=no
 status=0
 for folder in "${folders[@]}"; do
   printf '\ntests of %s\n' "${folder#"$root"/}"
   rm -f "$folder/tests.xml"
   ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$jobs" \
-    --timeout 600 --output-junit "$folder/tests.xml" "${selection[@]}" </dev/null ||
+    --timeout 600 --test-output-size-passed 1048576 --output-junit "$folder/tests.xml" "${selection[@]}" </dev/null ||
     status=$?
 done
 printf '\n'

@@ -98,7 +98,7 @@ TEST(Transport, ExchangeMovesEveryMessage) {
 
 TEST(Transport, ExchangeNeedsOnlyTheNamedPeers) {
   if (transportUnderTest().rankCount() < 2)
-    GTEST_SKIP();
+    GTEST_SKIP() << "needs 2 ranks";
   std::vector<int> everyone(transportUnderTest().rankCount());
   std::iota(everyone.begin(), everyone.end(), 0);
   onGroups({everyone}, [](int rank, Communicator &world) {
