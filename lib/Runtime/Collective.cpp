@@ -111,7 +111,12 @@ Status Collective::bindBoxes(uint64_t sourceBytes, uint64_t targetBytes) {
                        " and ", targetNeeds);
   uint64_t parts = static_cast<uint64_t>(size);
   if (spec.kind == CollectiveKind::AllReduce) {
-    sentBytes = 2 * (parts - 1) * sourceNeeds / parts;
+    // Of each other member's chunk its part of the sum, and the own chunk's sum
+    // to each.
+    uint64_t chunk =
+        plan::balancedSplit(static_cast<int64_t>(elements), size, rank).extent *
+        element;
+    sentBytes = sourceNeeds - chunk + (parts - 1) * chunk;
     return Status();
   }
   // What goes to each member lies in the packed source, what comes from each in
@@ -143,35 +148,25 @@ Status Collective::bindBoxes(uint64_t sourceBytes, uint64_t targetBytes) {
     packing.clear();
   if (inPackedOrder(unpacking, false))
     unpacking.clear();
+  // Parts are whole elements, so the second array begins at an aligned one.
   if (!packing.empty())
-    if (Status status = MappedMemory::allocate(sourceParts.back().offset +
-                                                   sourceParts.back().bytes,
-                                               "packing a collective", packed))
-      return status;
+    receivedOffset = sourceParts.back().offset + sourceParts.back().bytes;
+  stagedBytes = receivedOffset;
   if (!unpacking.empty())
-    return MappedMemory::allocate(targetParts.back().offset +
-                                      targetParts.back().bytes,
-                                  "unpacking a collective", received);
+    stagedBytes += targetParts.back().offset + targetParts.back().bytes;
   return Status();
 }
 
-void Collective::pack(const void *source) {
-  for (size_t i = 0; i < packing.size(); ++i)
-    packing[i].run(source, packed.data() + sourceParts[i].offset);
-}
-
-void Collective::unpack(void *target) {
-  for (size_t i = 0; i < unpacking.size(); ++i)
-    unpacking[i].run(received.data() + targetParts[i].offset, target);
-}
-
 TransportResult Collective::run(Communicator &group, const void *source,
-                                void *target) {
+                                void *target, void *staging) {
   if (spec.kind == CollectiveKind::AllReduce)
     return group.allReduce(source, target, elements, spec.dtype, spec.reducer);
-  pack(source);
-  const void *from = packing.empty() ? source : packed.data();
-  void *to = unpacking.empty() ? target : received.data();
+  auto *packed = static_cast<uint8_t *>(staging);
+  uint8_t *received = packed + receivedOffset;
+  for (size_t i = 0; i < packing.size(); ++i)
+    packing[i].run(source, packed + sourceParts[i].offset);
+  const void *from = packing.empty() ? source : packed;
+  void *to = unpacking.empty() ? target : received;
   TransportResult result;
   switch (spec.kind) {
   case CollectiveKind::AllGather:
@@ -186,6 +181,7 @@ TransportResult Collective::run(Communicator &group, const void *source,
   case CollectiveKind::AllReduce:
     break;
   }
-  unpack(target);
+  for (size_t i = 0; i < unpacking.size(); ++i)
+    unpacking[i].run(received + targetParts[i].offset, target);
   return result;
 }

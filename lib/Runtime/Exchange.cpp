@@ -16,8 +16,6 @@
 using namespace oneflow;
 using namespace oneflow::runtime;
 
-static uint64_t aligned(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // Whether `receiver` gets the value, not the neutral element. Max and Min have
 // none that suits every value, and the same value twice does no harm.
 static bool getsValue(const TensorLayout &target, const Holding &holding) {
@@ -47,11 +45,20 @@ static bool sendsTo(const TensorLayout &source, int64_t sender,
   return first && !receiverIsReplica;
 }
 
+Exchange::Place Exchange::stage(uint64_t bytes) {
+  // Boxes are whole elements, so each begins at an aligned one.
+  Place place{Place::Memory::Staging, stagedBytes};
+  stagedBytes += bytes;
+  return place;
+}
+
 void Exchange::bindSends(const TensorLayout &source,
                          const TensorLayout &target) {
   auto element = static_cast<int64_t>(dtypeBytes(dtype));
   Holding own = source.holding(rank);
-  uint64_t offset = 0;
+  // Boxes that ranks get, and where each lies. Those of one layout are equal or
+  // disjoint.
+  std::vector<std::pair<Box, Place>> known;
   for (int64_t i = 0; i < target.mesh.rankCount(); ++i) {
     auto receiver = static_cast<int>(target.mesh.firstRank + i);
     if (receiver == rank)
@@ -61,32 +68,88 @@ void Exchange::bindSends(const TensorLayout &source,
     if (elementCount(box) == 0 || !getsValue(target, theirs) ||
         !sendsTo(source, rank, receiver))
       continue;
-    BoxCopy copy(element, box, own.box, box);
-    uint64_t bytes = copy.bytes();
-    // Pointers follow when all sizes are known.
+    auto same = std::find_if(known.begin(), known.end(), [&](const auto &each) {
+      return each.first == box;
+    });
+    if (same == known.end()) {
+      BoxCopy copy(element, box, own.box, box);
+      Place place{Place::Memory::Source,
+                  static_cast<uint64_t>(copy.sourceOffset())};
+      if (!copy.isContiguous()) {
+        place = stage(copy.bytes());
+        packings.push_back({copy, place});
+      }
+      same = known.insert(known.end(), {box, place});
+    }
+    uint64_t bytes = elementCount(box) * element;
     sends.push_back({receiver, nullptr, bytes});
-    packings.push_back({std::move(copy), offset});
-    offset += aligned(bytes);
+    sendPlaces.push_back(same->second);
     sentBytes += bytes;
   }
 }
 
-Status Exchange::bindReceives(const TensorLayout &source,
-                              const TensorLayout &target) {
+void Exchange::bindPiece(const Box &box, const std::vector<int> &senders,
+                         const TensorLayout &source, const Box &own) {
   auto element = static_cast<int64_t>(dtypeBytes(dtype));
+  bool ownPart = std::count(senders.begin(), senders.end(), rank) > 0;
+  if (ownPart && senders.size() == 1) {
+    ownCopies.emplace_back(element, box, source.holding(rank).box, own);
+    return;
+  }
+  uint64_t bytes = elementCount(box) * element;
+  BoxCopy unpacking(element, box, box, own);
+  bool inTarget = unpacking.isContiguous();
+  Piece piece{
+      {},
+      {},
+      {Place::Memory::Target, static_cast<uint64_t>(unpacking.targetOffset())},
+      {},
+      static_cast<uint64_t>(elementCount(box))};
+  // The first part that needs memory lies where the value will: reductions may
+  // write over an operand.
+  bool placed = false;
+  auto makeRoom = [&] {
+    if (placed || !inTarget) {
+      Place place = stage(bytes);
+      if (!placed)
+        piece.value = place;
+      placed = true;
+      return place;
+    }
+    placed = true;
+    return piece.value;
+  };
+  for (int sender : senders) {
+    if (sender != rank) {
+      piece.parts.push_back(makeRoom());
+      receives.push_back({sender, nullptr, bytes});
+      receivePlaces.push_back(piece.parts.back());
+      continue;
+    }
+    BoxCopy packing(element, box, source.holding(rank).box, box);
+    if (packing.isContiguous()) {
+      piece.parts.push_back({Place::Memory::Source,
+                             static_cast<uint64_t>(packing.sourceOffset())});
+      continue;
+    }
+    piece.parts.push_back(makeRoom());
+    packings.push_back({packing, piece.parts.back()});
+  }
+  if (!inTarget)
+    piece.unpacking = std::move(unpacking);
+  piece.addresses.resize(piece.parts.size());
+  pieces.push_back(std::move(piece));
+}
+
+void Exchange::bindReceives(const TensorLayout &source,
+                            const TensorLayout &target) {
   Holding own = target.holding(rank);
   localElements = elementCount(own.box);
   receivesNeutral = !getsValue(target, own);
   if (receivesNeutral)
-    return Status();
-  struct Part {
-    size_t piece;
-    int sender;
-    uint64_t offset;
-  };
-  std::vector<Part> parts;
-  std::vector<Box> boxes;
-  uint64_t offset = 0;
+    return;
+  // Senders of one box hold its parts; boxes are equal or disjoint.
+  std::vector<std::pair<Box, std::vector<int>>> boxes;
   for (int64_t i = 0; i < source.mesh.rankCount(); ++i) {
     auto sender = static_cast<int>(source.mesh.firstRank + i);
     if (!sendsTo(source, sender, rank))
@@ -94,76 +157,64 @@ Status Exchange::bindReceives(const TensorLayout &source,
     Box box = intersect(source.holding(sender).box, own.box);
     if (elementCount(box) == 0)
       continue;
-    // Senders of one box hold its parts; boxes are equal or disjoint.
-    size_t piece = std::find(boxes.begin(), boxes.end(), box) - boxes.begin();
-    if (piece == boxes.size()) {
-      boxes.push_back(box);
-      pieces.push_back({BoxCopy(element, box, box, own.box),
-                        {},
-                        nullptr,
-                        static_cast<uint64_t>(elementCount(box))});
-    }
-    parts.push_back({piece, sender, offset});
-    offset += aligned(pieces[piece].elements * element);
+    auto same = std::find_if(boxes.begin(), boxes.end(), [&](const auto &each) {
+      return each.first == box;
+    });
+    if (same == boxes.end())
+      same = boxes.insert(boxes.end(), {box, {}});
+    same->second.push_back(sender);
   }
-  if (Status status =
-          MappedMemory::allocate(offset, "an exchange's messages", incoming))
-    return status;
-  for (const Part &part : parts) {
-    uint8_t *data = incoming.data() + part.offset;
-    if (pieces[part.piece].parts.empty())
-      pieces[part.piece].data = data;
-    pieces[part.piece].parts.push_back(data);
-    if (part.sender == rank)
-      ownParts.push_back({BoxCopy(element, boxes[part.piece],
-                                  source.holding(rank).box, boxes[part.piece]),
-                          data});
-    else
-      receives.push_back(
-          {part.sender, data, pieces[part.piece].elements * element});
-  }
-  return Status();
+  for (const auto &[box, senders] : boxes)
+    bindPiece(box, senders, source, own.box);
 }
 
-Status Exchange::bind(const TensorLayout &source, const TensorLayout &target,
-                      int ownRank) {
+void Exchange::bind(const TensorLayout &source, const TensorLayout &target,
+                    int ownRank) {
   rank = ownRank;
   dtype = source.dtype;
   sourceReducer = source.reducer();
   targetReducer = target.reducer();
   if (source.mesh.contains(rank))
     bindSends(source, target);
-  uint64_t bytes = packings.empty()
-                       ? 0
-                       : packings.back().offset + packings.back().copy.bytes();
-  if (Status status =
-          MappedMemory::allocate(bytes, "an exchange's messages", outgoing))
-    return status;
-  for (size_t i = 0; i < sends.size(); ++i)
-    sends[i].data = outgoing.data() + packings[i].offset;
   if (target.mesh.contains(rank))
-    if (Status status = bindReceives(source, target))
-      return status;
-  return Status();
+    bindReceives(source, target);
 }
 
 TransportResult Exchange::run(Communicator &world, const void *source,
-                              void *target) {
-  for (size_t i = 0; i < packings.size(); ++i)
-    packings[i].copy.run(source, outgoing.data() + packings[i].offset);
+                              void *target, void *staging) {
+  auto address = [&](const Place &place) {
+    switch (place.memory) {
+    case Place::Memory::Source:
+      // Messages and reductions only read what lies there.
+      return static_cast<uint8_t *>(const_cast<void *>(source)) + place.offset;
+    case Place::Memory::Target:
+      return static_cast<uint8_t *>(target) + place.offset;
+    case Place::Memory::Staging:
+      break;
+    }
+    return static_cast<uint8_t *>(staging) + place.offset;
+  };
+  for (const Packing &packing : packings)
+    packing.copy.run(source, address(packing.target));
+  for (size_t i = 0; i < sends.size(); ++i)
+    sends[i].data = address(sendPlaces[i]);
+  for (size_t i = 0; i < receives.size(); ++i)
+    receives[i].data = address(receivePlaces[i]);
   TransportResult result = world.exchange(sends, receives);
   if (!result.ok)
     return result;
-  for (const OwnPart &part : ownParts)
-    part.copy.run(source, part.data);
+  for (const BoxCopy &copy : ownCopies)
+    copy.run(source, target);
   if (receivesNeutral)
     fillNeutral(dtype, targetReducer, target, localElements);
   for (Piece &piece : pieces) {
+    uint8_t *value = address(piece.value);
+    for (size_t i = 0; i < piece.parts.size(); ++i)
+      piece.addresses[i] = address(piece.parts[i]);
     if (piece.parts.size() > 1)
-      reduceParts(dtype, sourceReducer, piece.parts.data(),
-                  static_cast<int>(piece.parts.size()), piece.data,
-                  piece.elements);
-    piece.unpacking.run(piece.data, target);
+      reduceParts(dtype, sourceReducer, piece.addresses.data(),
+                  static_cast<int>(piece.parts.size()), value, piece.elements);
+    piece.unpacking.run(value, target);
   }
   return result;
 }

@@ -11,6 +11,7 @@
 #include "ValidatePlan.h"
 
 #include <algorithm>
+#include <set>
 
 using namespace oneflow;
 using namespace oneflow::runtime;
@@ -36,10 +37,41 @@ Status LoadedPlan::open(const char *path, bool verifyData) {
     ranks =
         std::max(ranks, static_cast<int>(mesh.firstRank + mesh.rankCount()));
   }
+  listUserVariables();
   if (file.code().data)
     if (Status status = code.load(file.code().data, file.code().bytes))
       return status;
   return link();
+}
+
+void LoadedPlan::listUserVariables() {
+  std::vector<const plan::Whole *> wholes(variableCount());
+  if (root->wholes())
+    for (const plan::Whole *whole : *root->wholes())
+      for (uint32_t part : *whole->parts())
+        wholes[part] = whole;
+  std::set<const plan::Whole *> listed;
+  for (uint32_t i = 0; i < variableCount(); ++i) {
+    UserVariable user;
+    user.trainable = variable(i).trainable();
+    if (const plan::Whole *whole = wholes[i]) {
+      if (!listed.insert(whole).second)
+        continue;
+      user.name = whole->name();
+      user.location = whole->location();
+      user.dtype = whole->dtype();
+      user.shape = whole->shape();
+      user.parts.assign(whole->parts()->begin(), whole->parts()->end());
+      user.dim = whole->dim();
+    } else {
+      user.name = variable(i).name();
+      user.location = variable(i).location();
+      user.dtype = variable(i).layout()->dtype();
+      user.shape = variable(i).layout()->shape();
+      user.parts = {i};
+    }
+    users.push_back(std::move(user));
+  }
 }
 
 Status LoadedPlan::link() {

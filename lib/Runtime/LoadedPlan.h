@@ -24,6 +24,21 @@
 
 namespace oneflow::runtime {
 
+/// A tensor that outlives a step, as the user knows it: one variable of the
+/// plan, or several that are the parts of one whole.
+struct UserVariable {
+  const flatbuffers::String *name = nullptr;
+  /// May be null.
+  const flatbuffers::String *location = nullptr;
+  plan::DType dtype = plan::DType::F32;
+  /// Null for a scalar.
+  const flatbuffers::Vector<int64_t> *shape = nullptr;
+  bool trainable = false;
+  /// Variables of the plan, one behind the other along dimension `dim`.
+  std::vector<uint32_t> parts;
+  uint32_t dim = 0;
+};
+
 class LoadedPlan {
 public:
   /// Maps, verifies and links. Messages name `path`.
@@ -43,6 +58,9 @@ public:
   const plan::Variable &variable(uint32_t index) const {
     return *root->variables()->Get(index);
   }
+  /// The variables as the user counts them, each whole where the first of its
+  /// parts stands in the plan.
+  const std::vector<UserVariable> &userVariables() const { return users; }
   uint32_t streamCount() const {
     return root->streams() ? root->streams()->size() : 0;
   }
@@ -56,11 +74,13 @@ public:
 private:
   Status open(const char *path, bool verifyData);
   Status link();
+  void listUserVariables();
 
   PlanFile file;
   ElfImage code;
   const plan::Plan *root = nullptr;
   int ranks = 0;
+  std::vector<UserVariable> users;
   std::vector<std::vector<OfChainFn>> chains;
 };
 

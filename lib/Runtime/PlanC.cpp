@@ -84,14 +84,15 @@ int32_t of_plan_get_output_count(const of_plan_t *plan, int32_t entry) {
 
 static of_tensor_info_t describe(const flatbuffers::String *name,
                                  const flatbuffers::String *location,
-                                 const plan::Layout &layout) {
+                                 plan::DType dtype,
+                                 const flatbuffers::Vector<int64_t> *shape) {
   of_tensor_info_t info = {};
   info.name = name->c_str();
   info.location = textOf(location);
-  info.dtype = static_cast<of_dtype>(layout.dtype());
-  info.rank = countOf(layout.shape());
+  info.dtype = static_cast<of_dtype>(dtype);
+  info.rank = countOf(shape);
   // Plans are little-endian and aligned like this machine's memory.
-  info.shape = layout.shape() ? layout.shape()->data() : nullptr;
+  info.shape = shape ? shape->data() : nullptr;
   return info;
 }
 
@@ -105,7 +106,8 @@ static Status describePort(const Ports *ports, int32_t index,
     return invalidArgument("expected an index below ", countOf(ports),
                            ", got: ", index);
   const plan::Port &port = *ports->Get(index);
-  *info = describe(port.name(), port.location(), *port.layout());
+  *info = describe(port.name(), port.location(), port.layout()->dtype(),
+                   port.layout()->shape());
   return Status();
 }
 
@@ -130,7 +132,7 @@ of_status_t *of_plan_get_output(const of_plan_t *plan, int32_t entry,
 }
 
 int32_t of_plan_get_variable_count(const of_plan_t *plan) {
-  return plan ? static_cast<int32_t>(plan->loaded->variableCount()) : 0;
+  return plan ? static_cast<int32_t>(plan->loaded->userVariables().size()) : 0;
 }
 
 of_status_t *of_plan_get_variable(const of_plan_t *plan, int32_t index,
@@ -140,16 +142,17 @@ of_status_t *of_plan_get_variable(const of_plan_t *plan, int32_t index,
       return invalidArgument("expected a variable below ",
                              of_plan_get_variable_count(plan),
                              ", got: ", index);
-    const plan::Variable &variable = plan->loaded->variable(index);
-    *info = describe(variable.name(), variable.location(), *variable.layout());
-    info->trainable = variable.trainable();
+    const UserVariable &variable = plan->loaded->userVariables()[index];
+    *info = describe(variable.name, variable.location, variable.dtype,
+                     variable.shape);
+    info->trainable = variable.trainable;
     return Status();
   });
 }
 
 int32_t of_plan_find_variable(const of_plan_t *plan, const char *name) {
   for (int32_t i = 0; name && i < of_plan_get_variable_count(plan); ++i)
-    if (std::strcmp(plan->loaded->variable(i).name()->c_str(), name) == 0)
+    if (std::strcmp(plan->loaded->userVariables()[i].name->c_str(), name) == 0)
       return i;
   return -1;
 }
@@ -177,7 +180,7 @@ uint64_t of_plan_get_arena_bytes(const of_plan_t *plan, int32_t entry) {
 
 uint64_t of_plan_get_variable_bytes(const of_plan_t *plan) {
   uint64_t bytes = 0;
-  for (int32_t i = 0; i < of_plan_get_variable_count(plan); ++i)
+  for (uint32_t i = 0; plan && i < plan->loaded->variableCount(); ++i)
     bytes += plan->loaded->variable(i).local_bytes();
   return bytes;
 }

@@ -69,6 +69,9 @@ Status Rank::bind(int threads, const Patience &patience, bool callerServes) {
                     concat("entry '", loaded.entry(i).name()->string_view(),
                            "', rank ", rank, ": ", status.message()),
                     status.location());
+  if (Status status =
+          MappedMemory::allocate(stagingBytes, "messages", stagingMemory))
+    return status;
   pool = std::make_unique<WorkerPool>(threads, patience);
   system = std::make_unique<ActorSystem>(std::move(graphs),
                                          loaded.streamCount() + 1, patience,

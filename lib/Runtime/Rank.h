@@ -24,6 +24,7 @@
 
 #include "oneflow/Runtime/Transport.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -83,6 +84,13 @@ public:
   /// register is always the first.
   uint8_t *address(const plan::Entry &entry, const plan::Buffer &buffer);
 
+  /// Asks for that much staging memory; before anything runs.
+  void reserveStaging(uint64_t bytes) {
+    stagingBytes = std::max(stagingBytes, bytes);
+  }
+  /// For the messages of one communication at a time, as their order ensures.
+  uint8_t *staging() { return stagingMemory.data(); }
+
   void startTrace(size_t capacity);
   void stopTrace();
   /// Rows for the streams that this rank uses.
@@ -106,7 +114,8 @@ private:
   FailureSlot slot;
   std::vector<int64_t> values;
   std::vector<VariableStorage> variables;
-  MappedMemory arena;
+  MappedMemory arena, stagingMemory;
+  uint64_t stagingBytes = 0;
   std::vector<TraceBuffer> traces;
   std::vector<size_t> kernelsOfStream;
   std::vector<std::unique_ptr<ActorBody>> bodies;

@@ -7,6 +7,7 @@
 
 #include "Session.h"
 
+#include "BoxCopy.h"
 #include "DataType.h"
 #include "Transport/Local.h"
 #include "Transport/Plugin.h"
@@ -32,16 +33,16 @@ static int processorCount() {
 
 // Whether the tensor has the logical dtype and shape, and data. Allocates
 // nothing: it is part of every step.
-static bool matches(const of_tensor_t &tensor, const plan::Layout &layout) {
-  if (static_cast<int>(tensor.dtype) != static_cast<int>(layout.dtype()))
+static bool matches(const of_tensor_t &tensor, plan::DType expectedType,
+                    const flatbuffers::Vector<int64_t> *shape) {
+  if (static_cast<int>(tensor.dtype) != static_cast<int>(expectedType))
     return false;
-  int32_t rank =
-      layout.shape() ? static_cast<int32_t>(layout.shape()->size()) : 0;
+  int32_t rank = shape ? static_cast<int32_t>(shape->size()) : 0;
   if (tensor.rank != rank || (rank > 0 && !tensor.shape))
     return false;
   bool empty = false;
   for (int32_t d = 0; d < rank; ++d) {
-    if (tensor.shape[d] != layout.shape()->Get(d))
+    if (tensor.shape[d] != shape->Get(d))
       return false;
     empty |= tensor.shape[d] == 0;
   }
@@ -49,16 +50,17 @@ static bool matches(const of_tensor_t &tensor, const plan::Layout &layout) {
 }
 
 // What is wrong with a tensor that does not match.
-static Status mismatch(const of_tensor_t &tensor, const plan::Layout &layout,
+static Status mismatch(const of_tensor_t &tensor, plan::DType expectedType,
+                       const flatbuffers::Vector<int64_t> *shape,
                        const char *kind, std::string_view name) {
   std::string what = concat(kind, " '", name, "'");
   auto dtype = static_cast<plan::DType>(tensor.dtype);
-  if (static_cast<int>(tensor.dtype) != static_cast<int>(layout.dtype()))
-    return invalidArgument(what, ": expected ", dtypeName(layout.dtype()),
+  if (static_cast<int>(tensor.dtype) != static_cast<int>(expectedType))
+    return invalidArgument(what, ": expected ", dtypeName(expectedType),
                            ", got: ", dtypeName(dtype));
   std::string expected, got;
-  for (uint32_t d = 0; layout.shape() && d < layout.shape()->size(); ++d)
-    expected += concat(d ? "x" : "", layout.shape()->Get(d));
+  for (uint32_t d = 0; shape && d < shape->size(); ++d)
+    expected += concat(d ? "x" : "", shape->Get(d));
   for (int32_t d = 0; tensor.shape && d < tensor.rank; ++d)
     got += concat(d ? "x" : "", tensor.shape[d]);
   if (expected == got && !tensor.data)
@@ -180,8 +182,9 @@ Status Session::checkPorts(
     return invalidArgument("no ", what, "s given");
   for (int32_t i = 0; i < count; ++i) {
     const plan::Port &port = *ports->Get(i);
-    if (!matches(tensors[i], *port.layout()))
-      return mismatch(tensors[i], *port.layout(), what,
+    plan::DType dtype = port.layout()->dtype();
+    if (!matches(tensors[i], dtype, port.layout()->shape()))
+      return mismatch(tensors[i], dtype, port.layout()->shape(), what,
                       port.name()->string_view());
   }
   return Status();
@@ -269,17 +272,22 @@ void Session::cancel() {
     control.cancelled = true;
 }
 
-Status Session::getVariable(int32_t index, const of_tensor_t &value) {
-  std::lock_guard<std::mutex> lock(mutex);
+Status Session::checkVariable(int32_t index, const of_tensor_t &value) const {
   if (unusable)
     return Status(OF_STATUS_UNUSABLE, "the session failed before");
-  if (index < 0 || static_cast<uint32_t>(index) >= plan->variableCount())
-    return invalidArgument("expected a variable below ", plan->variableCount(),
+  const std::vector<UserVariable> &variables = plan->userVariables();
+  if (index < 0 || static_cast<size_t>(index) >= variables.size())
+    return invalidArgument("expected a variable below ", variables.size(),
                            ", got: ", index);
+  const UserVariable &variable = variables[index];
+  if (!matches(value, variable.dtype, variable.shape))
+    return mismatch(value, variable.dtype, variable.shape, "variable",
+                    variable.name->string_view());
+  return Status();
+}
+
+Status Session::gatherVariable(uint32_t index, void *value) {
   const plan::Variable &variable = plan->variable(index);
-  if (!matches(value, *variable.layout()))
-    return mismatch(value, *variable.layout(), "variable",
-                    variable.name()->string_view());
   TensorLayout layout = TensorLayout::of(*variable.layout(), plan->graph());
   // Where each contributing rank's dense part lies, and the room for parts that
   // are packed or come from other processes.
@@ -316,24 +324,71 @@ Status Session::getVariable(int32_t index, const of_tensor_t &value) {
     if (!result.ok)
       return communicationFailed(result.message);
   }
-  gatherParts(layout, parts, value.data);
+  gatherParts(layout, parts, value);
+  return Status();
+}
+
+void Session::scatterVariable(uint32_t index, const void *value) {
+  for (const auto &rank : ranks)
+    if (rank->variable(index).exists())
+      rank->variable(index).setLogical(value);
+}
+
+// Where each part of a whole lies in it.
+static std::vector<Box> boxesOfParts(const UserVariable &variable,
+                                     const LoadedPlan &plan) {
+  Box box = wholeBox({variable.shape->begin(), variable.shape->end()});
+  std::vector<Box> boxes;
+  int64_t end = 0;
+  for (uint32_t part : variable.parts) {
+    int64_t extent = plan.variable(part).layout()->shape()->Get(variable.dim);
+    box[variable.dim] = {end, extent};
+    boxes.push_back(box);
+    end += extent;
+  }
+  return boxes;
+}
+
+Status Session::getVariable(int32_t index, const of_tensor_t &value) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (Status status = checkVariable(index, value))
+    return status;
+  const UserVariable &variable = plan->userVariables()[index];
+  if (variable.parts.size() == 1)
+    return gatherVariable(variable.parts.front(), value.data);
+  auto element = static_cast<int64_t>(dtypeBytes(variable.dtype));
+  Box whole = wholeBox({variable.shape->begin(), variable.shape->end()});
+  std::vector<uint8_t> part;
+  std::vector<Box> boxes = boxesOfParts(variable, *plan);
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    BoxCopy copy(element, boxes[i], boxes[i], whole);
+    part.resize(copy.bytes());
+    if (Status status = gatherVariable(variable.parts[i], part.data()))
+      return status;
+    copy.run(part.data(), value.data);
+  }
   return Status();
 }
 
 Status Session::setVariable(int32_t index, const of_tensor_t &value) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (unusable)
-    return Status(OF_STATUS_UNUSABLE, "the session failed before");
-  if (index < 0 || static_cast<uint32_t>(index) >= plan->variableCount())
-    return invalidArgument("expected a variable below ", plan->variableCount(),
-                           ", got: ", index);
-  const plan::Variable &variable = plan->variable(index);
-  if (!matches(value, *variable.layout()))
-    return mismatch(value, *variable.layout(), "variable",
-                    variable.name()->string_view());
-  for (const auto &rank : ranks)
-    if (rank->variable(index).exists())
-      rank->variable(index).setLogical(value.data);
+  if (Status status = checkVariable(index, value))
+    return status;
+  const UserVariable &variable = plan->userVariables()[index];
+  if (variable.parts.size() == 1) {
+    scatterVariable(variable.parts.front(), value.data);
+    return Status();
+  }
+  auto element = static_cast<int64_t>(dtypeBytes(variable.dtype));
+  Box whole = wholeBox({variable.shape->begin(), variable.shape->end()});
+  std::vector<uint8_t> part;
+  std::vector<Box> boxes = boxesOfParts(variable, *plan);
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    BoxCopy copy(element, boxes[i], whole, boxes[i]);
+    part.resize(copy.bytes());
+    copy.run(value.data, part.data());
+    scatterVariable(variable.parts[i], part.data());
+  }
   return Status();
 }
 

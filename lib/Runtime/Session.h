@@ -58,6 +58,11 @@ private:
   Status createTransport(const SessionOptions &options,
                          const Patience &patience);
   Status createCommunicators();
+  /// Checks what a caller hands in for a variable, by the user's count.
+  Status checkVariable(int32_t index, const of_tensor_t &value) const;
+  /// Puts a variable of the plan together, dense; on every process at once.
+  Status gatherVariable(uint32_t index, void *value);
+  void scatterVariable(uint32_t index, const void *value);
   Status
   checkPorts(const flatbuffers::Vector<flatbuffers::Offset<plan::Port>> *ports,
              const of_tensor_t *tensors, int32_t count, const char *what) const;

@@ -37,11 +37,13 @@ public:
       return work();
     uint64_t begin = nowNs();
     work();
-    trace.action(task.name()->c_str(), begin, nowNs());
+    trace.action(task.name()->c_str(), begin, nowNs(), traffic());
   }
 
 protected:
   virtual void work() = 0;
+  /// Of a communication.
+  virtual const Traffic *traffic() const { return nullptr; }
 
   void fail(of_status_code code, std::string message, std::string location) {
     rank.failure().record(
@@ -201,15 +203,19 @@ public:
   using TaskBody::TaskBody;
 
 protected:
-  void check(const TransportResult &result, uint64_t sentBytes) {
+  const Traffic *traffic() const final { return &amounts; }
+
+  void check(const TransportResult &result) {
     if (!result.ok)
       return fail(OF_STATUS_COMMUNICATION_FAILED,
                   concat("communication '", task.name()->string_view(),
                          "' failed on rank ", rank.index(), ": ",
                          result.message),
                   textOf(task.location()));
-    rank.bytesMoved.fetch_add(sentBytes, std::memory_order_relaxed);
+    rank.bytesMoved.fetch_add(amounts.bytes, std::memory_order_relaxed);
   }
+
+  Traffic amounts;
 };
 
 class CollectiveTask final : public CommunicationTask {
@@ -222,14 +228,18 @@ public:
     group = rank.communicators().groups.at({body.placement(), axes}).get();
     source = rank.address(entry, *body.source());
     target = rank.address(entry, *body.target());
-    return collective.bind(CollectiveSpec::of(body, rank.scalars()),
-                           group->size(), group->rank(), body.source()->bytes(),
-                           body.target()->bytes());
+    Status status = collective.bind(
+        CollectiveSpec::of(body, rank.scalars()), group->size(), group->rank(),
+        body.source()->bytes(), body.target()->bytes());
+    amounts = {collective.bytesSent(), collective.stagingBytes(),
+               body.source()->bytes() + body.target()->bytes()};
+    rank.reserveStaging(amounts.stagingBytes);
+    return status;
   }
 
 private:
   void work() override {
-    check(collective.run(*group, source, target), collective.bytesSent());
+    check(collective.run(*group, source, target, rank.staging()));
   }
 
   Communicator *group = nullptr;
@@ -242,19 +252,25 @@ public:
   ExchangeTask(Rank &rank, const TaskPlace &place)
       : CommunicationTask(rank, place) {}
 
-  Status bind(const plan::ExchangeBody &body) {
+  void bind(const plan::ExchangeBody &body) {
     source = rank.address(entry, *body.source());
     target = rank.address(entry, *body.target());
     const plan::Plan &graph = rank.plan().graph();
-    return exchange.bind(TensorLayout::of(*body.source_layout(), graph),
-                         TensorLayout::of(*body.target_layout(), graph),
-                         rank.index());
+    TensorLayout from = TensorLayout::of(*body.source_layout(), graph);
+    TensorLayout to = TensorLayout::of(*body.target_layout(), graph);
+    exchange.bind(from, to, rank.index());
+    amounts = {exchange.bytesSent(), exchange.stagingBytes(), 0};
+    if (from.mesh.contains(rank.index()))
+      amounts.bufferBytes += body.source()->bytes();
+    if (to.mesh.contains(rank.index()))
+      amounts.bufferBytes += body.target()->bytes();
+    rank.reserveStaging(amounts.stagingBytes);
   }
 
 private:
   void work() override {
-    check(exchange.run(*rank.communicators().world, source, target),
-          exchange.bytesSent());
+    check(exchange.run(*rank.communicators().world, source, target,
+                       rank.staging()));
   }
 
   uint8_t *source = nullptr, *target = nullptr;
@@ -341,9 +357,9 @@ Status oneflow::runtime::createTaskBody(Rank &rank, const TaskPlace &place,
   }
   case plan::TaskBody::ExchangeBody: {
     auto body = std::make_unique<ExchangeTask>(rank, place);
-    Status status = body->bind(*task.body_as_ExchangeBody());
+    body->bind(*task.body_as_ExchangeBody());
     result = std::move(body);
-    return status;
+    return Status();
   }
   default:
     return invalidPlan("task '", task.name()->string_view(),

@@ -35,17 +35,18 @@ void TraceBuffer::start(size_t actions, size_t kernelsPerAction) {
   recording = true;
 }
 
-void TraceBuffer::action(const char *name, uint64_t begin, uint64_t end) {
+void TraceBuffer::action(const char *name, uint64_t begin, uint64_t end,
+                         const Traffic *traffic) {
   if (actionsLeft == 0 || list.size() == list.capacity())
     return;
   --actionsLeft;
-  list.push_back({name, begin, end, false});
+  list.push_back({name, begin, end, false, traffic});
 }
 
 void TraceBuffer::kernel(const char *name, uint64_t begin, uint64_t end) {
   // The last places belong to actions.
   if (actionsLeft > 0 && list.capacity() - list.size() > actionsLeft)
-    list.push_back({name, begin, end, true});
+    list.push_back({name, begin, end, true, nullptr});
 }
 
 static std::string quoted(const char *text) {
@@ -73,18 +74,27 @@ static void writeRow(FILE *file, const TraceRow &row, uint64_t origin,
                "\"args\":{\"name\":%s}}",
                separator, row.rank, row.stream, quoted(row.streamName).c_str());
   separator = ",\n";
-  for (const TraceBuffer::Event &event : row.buffer->events())
+  for (const TraceBuffer::Event &event : row.buffer->events()) {
     // Microseconds with three decimals: nanoseconds are kept.
     std::fprintf(
         file,
         "%s{\"ph\":\"X\",\"name\":%s,\"cat\":\"%s\",\"pid\":%d,"
-        "\"tid\":%u,\"ts\":%llu.%03u,\"dur\":%llu.%03u}",
+        "\"tid\":%u,\"ts\":%llu.%03u,\"dur\":%llu.%03u",
         separator, quoted(event.name).c_str(),
         event.kernel ? "kernel" : "action", row.rank, row.stream,
         static_cast<unsigned long long>((event.begin - origin) / 1000),
         static_cast<unsigned>((event.begin - origin) % 1000),
         static_cast<unsigned long long>((event.end - event.begin) / 1000),
         static_cast<unsigned>((event.end - event.begin) % 1000));
+    if (event.traffic)
+      std::fprintf(file,
+                   ",\"args\":{\"bytes\":%llu,\"staging_bytes\":%llu,"
+                   "\"buffer_bytes\":%llu}",
+                   static_cast<unsigned long long>(event.traffic->bytes),
+                   static_cast<unsigned long long>(event.traffic->stagingBytes),
+                   static_cast<unsigned long long>(event.traffic->bufferBytes));
+    std::fputc('}', file);
+  }
 }
 
 Status oneflow::runtime::writeChromeTrace(const std::vector<TraceRow> &rows,

@@ -24,6 +24,16 @@ namespace oneflow::runtime {
 /// Nanoseconds of the monotonic clock.
 uint64_t nowNs();
 
+/// What one action of a communication takes on one rank; the same every time.
+struct Traffic {
+  /// Sent to other ranks.
+  uint64_t bytes = 0;
+  /// Of memory for messages beside the two buffers.
+  uint64_t stagingBytes = 0;
+  /// Of the source and the target buffer, as far as the rank has them.
+  uint64_t bufferBytes = 0;
+};
+
 /// The events of one stream. Written by its thread during a run; read, started
 /// and ended between runs. Never grows during a run.
 class TraceBuffer {
@@ -33,6 +43,8 @@ public:
     const char *name;
     uint64_t begin, end;
     bool kernel;
+    /// Of a communication, else null; lives as long as the rank.
+    const Traffic *traffic;
   };
 
   bool active() const { return recording; }
@@ -40,7 +52,8 @@ public:
   /// kernels.
   void start(size_t actions, size_t kernelsPerAction);
   void stop() { recording = false; }
-  void action(const char *name, uint64_t begin, uint64_t end);
+  void action(const char *name, uint64_t begin, uint64_t end,
+              const Traffic *traffic = nullptr);
   void kernel(const char *name, uint64_t begin, uint64_t end);
   const std::vector<Event> &events() const { return list; }
 

@@ -166,6 +166,64 @@ Status checkVariable(const plan::Plan &plan, const plan::Variable &variable,
                         dataBytes);
 }
 
+// 7. The parts of a whole are distinct variables of its type and shape which
+// together fill it. Overlaps and gaps cannot be said: parts have no offsets.
+// `owned` holds what is part of another whole already.
+Status checkWhole(const plan::Plan &plan, const plan::Whole &whole,
+                  std::set<uint32_t> &owned) {
+  std::string what = concat("whole '", whole.name()->string_view(), "'");
+  uint32_t rank = whole.shape()->size();
+  if (whole.dim() >= rank)
+    return invalidPlan(what, " is cut along dimension ", whole.dim(), " of ",
+                       rank);
+  if (whole.parts()->size() == 0)
+    return invalidPlan(what, " has no parts");
+  int64_t filled = 0;
+  bool trainable = false;
+  for (uint32_t i = 0; i < whole.parts()->size(); ++i) {
+    uint32_t index = whole.parts()->Get(i);
+    if (index >= sizeOf(plan.variables()))
+      return invalidPlan(what, " names variable ", index, " of ",
+                         sizeOf(plan.variables()));
+    const plan::Variable &part = *plan.variables()->Get(index);
+    std::string_view name = part.name()->string_view();
+    if (!owned.insert(index).second)
+      return invalidPlan(what, " has variable '", name,
+                         "', which is a part already");
+    if (part.layout()->dtype() != whole.dtype())
+      return invalidPlan(what, " has element type ", dtypeName(whole.dtype()),
+                         ", its part '", name, "' ",
+                         dtypeName(part.layout()->dtype()));
+    if (sizeOf(part.layout()->shape()) != rank)
+      return invalidPlan(what, " has ", rank, " dimensions, its part '", name,
+                         "' ", sizeOf(part.layout()->shape()));
+    for (uint32_t d = 0; d < rank; ++d)
+      if (d != whole.dim() &&
+          part.layout()->shape()->Get(d) != whole.shape()->Get(d))
+        return invalidPlan(what, " has extent ", whole.shape()->Get(d),
+                           " in dimension ", d, ", its part '", name, "' ",
+                           part.layout()->shape()->Get(d));
+    // Extents of variables were checked before.
+    if (__builtin_add_overflow(filled, part.layout()->shape()->Get(whole.dim()),
+                               &filled))
+      return invalidPlan(what, " has parts that are too large together");
+    if (i == 0)
+      trainable = part.trainable();
+    if (part.trainable() != trainable)
+      return invalidPlan(what, " is trainable in part only");
+  }
+  if (filled != whole.shape()->Get(whole.dim()))
+    return invalidPlan(what, " has extent ", whole.shape()->Get(whole.dim()),
+                       " in dimension ", whole.dim(), ", its parts together ",
+                       filled);
+  int64_t bytes = static_cast<int64_t>(dtypeBytes(whole.dtype()));
+  for (int64_t extent : *whole.shape())
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes) ||
+        bytes > kMaxBytes)
+      return invalidPlan(what, " is too large");
+  return Status();
+}
+
 Status checkTarget(const plan::Plan &plan) {
   if (plan.kernel_abi_version() != ONEFLOW_KERNEL_ABI_VERSION)
     return invalidPlan("expected kernel ABI version ",
@@ -277,6 +335,14 @@ Status oneflow::runtime::validatePlan(const plan::Plan &plan,
     if (Status status = checkUnique(variables, variable.name(), "variables"))
       return status;
     if (Status status = checkVariable(plan, variable, dataBytes))
+      return status;
+  }
+  std::set<uint32_t> owned;
+  for (uint32_t i = 0; i < sizeOf(plan.wholes()); ++i) {
+    const plan::Whole &whole = *plan.wholes()->Get(i);
+    if (Status status = checkUnique(variables, whole.name(), "variables"))
+      return status;
+    if (Status status = checkWhole(plan, whole, owned))
       return status;
   }
   for (uint32_t i = 0; i < sizeOf(plan.constants()); ++i) {

@@ -96,8 +96,10 @@ static void runCase(Communicator &group, const CollectiveSpec &spec) {
   Collective collective;
   Status status = collective.bind(spec, size, rank, from.bytes(), to.bytes());
   ASSERT_TRUE(status.ok()) << status.message();
+  std::vector<double> staging(collective.stagingBytes() / 8 + 1);
   for (int repeat = 0; repeat < 2; ++repeat) {
-    TransportResult result = collective.run(group, from.data(), to.data());
+    TransportResult result =
+        collective.run(group, from.data(), to.data(), staging.data());
     ASSERT_TRUE(result.ok) << result.message;
     EXPECT_TRUE(to.equals(expected))
         << "kind " << static_cast<int>(spec.kind) << ", source dim "
@@ -163,6 +165,23 @@ TEST(Collective, SplitsFallOnBlocks) {
   });
 }
 
+TEST(Collective, StagesNoMoreThanItsBuffers) {
+  CollectiveSpec spec;
+  spec.shape = {4, 6};
+  spec.kind = CollectiveKind::AllToAll;
+  auto staged = [&](int32_t from, int32_t to) {
+    spec.sourceDim = from;
+    spec.targetDim = to;
+    Collective collective;
+    Status status = collective.bind(spec, 2, 0, 48, 48);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return collective.stagingBytes();
+  };
+  // Columns of the own rows are packed, and come as one run of rows.
+  EXPECT_EQ(staged(0, 1), 48u);
+  EXPECT_EQ(staged(1, 0), 48u);
+}
+
 TEST(Collective, RefusesWhatDoesNotFit) {
   CollectiveSpec spec;
   spec.shape = {4, 6};
@@ -182,4 +201,35 @@ TEST(Collective, RefusesWhatDoesNotFit) {
   spec.shape = {int64_t(1) << 40, int64_t(1) << 40};
   EXPECT_EQ(Collective().bind(spec, 2, 0, 96, 96).code(),
             OF_STATUS_INVALID_PLAN);
+}
+
+TEST(Collective, BytesSentAddUpToTheTable) {
+  constexpr uint64_t kRoom = 1 << 20;
+  for (int size = 1; size <= 7; ++size)
+    for (int64_t extent : {1, 3, 10, 64})
+      for (DType dtype : {DType::U8, DType::F16, DType::F32, DType::I64}) {
+        auto passes = [&](CollectiveKind kind) {
+          CollectiveSpec spec;
+          spec.kind = kind;
+          spec.shape = {extent, 3};
+          spec.dtype = dtype;
+          if (kind == CollectiveKind::AllGather)
+            spec.sourceDim = 0;
+          if (kind == CollectiveKind::ReduceScatter)
+            spec.targetDim = 0;
+          uint64_t sent = 0;
+          for (int rank = 0; rank < size; ++rank) {
+            Collective collective;
+            Status status = collective.bind(spec, size, rank, kRoom, kRoom);
+            EXPECT_TRUE(status.ok()) << status.message();
+            sent += collective.bytesSent();
+          }
+          return sent;
+        };
+        uint64_t once =
+            static_cast<uint64_t>(size - 1) * extent * 3 * dtypeBytes(dtype);
+        EXPECT_EQ(passes(CollectiveKind::AllGather), once);
+        EXPECT_EQ(passes(CollectiveKind::ReduceScatter), once);
+        EXPECT_EQ(passes(CollectiveKind::AllReduce), 2 * once);
+      }
 }

@@ -66,8 +66,7 @@ TEST(MultiRank, AllReduces) {
     of_session_get_counters(session.session, &counters);
     EXPECT_EQ(counters.actions, 20u * 4 * ranks);
     EXPECT_EQ(counters.kernels, 20u * ranks);
-    EXPECT_EQ(counters.bytes_moved,
-              20u * ranks * (2 * (ranks - 1) * 12 / ranks));
+    EXPECT_EQ(counters.bytes_moved, 20u * 2 * (ranks - 1) * 12);
   }
 }
 
@@ -246,5 +245,66 @@ TEST(MultiRank, ManyStepsAndEntries) {
     // Ranks add 0, 1, 2, or 1 each: three in both cases.
     for (int i = 0; i < 10; ++i)
       ASSERT_EQ(y.values[i], 3 * x.values[i] + 3);
+  }
+}
+
+// What is one [3, 5] to the user lies as [3, 4], split over the ranks by
+// columns, packed in panels or not, and [3, 1] on the first rank alone.
+TEST(MultiRank, WholesAreComposedOfTheirParts) {
+  for (uint32_t panel : {0u, 2u}) {
+    PlanBuilder builder = addOnePlan(5);
+    uint32_t pair = builder.placement({2});
+    builder.variable("before", PlanBuilder::layout(0, {1}, {broadcast()}), 4);
+    std::vector<float> left = {0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13};
+    uint32_t a = builder.variable(
+        "w.0", PlanBuilder::layout(pair, {3, 4}, {split(1)}), 24, left, panel);
+    builder.variable("between", PlanBuilder::layout(0, {2}, {broadcast()}), 8);
+    uint32_t b = builder.variable(
+        "w.1", PlanBuilder::layout(0, {3, 1}, {broadcast()}), 12, {4, 9, 14});
+    for (uint32_t i : {a, b})
+      builder.plan.variables[i]->trainable = true;
+    builder.whole("w", {3, 5}, 1, {a, b}).location = "model.py:w";
+    LoadedTestPlan plan(builder);
+    ASSERT_EQ(plan.code, OF_STATUS_OK) << plan.message;
+
+    ASSERT_EQ(of_plan_get_variable_count(plan.plan), 3);
+    EXPECT_EQ(of_plan_find_variable(plan.plan, "before"), 0);
+    EXPECT_EQ(of_plan_find_variable(plan.plan, "w"), 1);
+    EXPECT_EQ(of_plan_find_variable(plan.plan, "between"), 2);
+    EXPECT_EQ(of_plan_find_variable(plan.plan, "w.0"), -1);
+    EXPECT_EQ(of_plan_get_variable_bytes(plan.plan), 4u + 24 + 8 + 12);
+    of_tensor_info_t info;
+    ASSERT_EQ(Outcome(of_plan_get_variable(plan.plan, 1, &info)).code,
+              OF_STATUS_OK);
+    EXPECT_STREQ(info.name, "w");
+    EXPECT_STREQ(info.location, "model.py:w");
+    EXPECT_EQ(info.dtype, OF_DTYPE_F32);
+    EXPECT_EQ(std::vector<int64_t>(info.shape, info.shape + info.rank),
+              (std::vector<int64_t>{3, 5}));
+    EXPECT_TRUE(info.trainable);
+
+    TestSession session(plan);
+    ASSERT_EQ(session.code, OF_STATUS_OK) << session.message;
+    Tensor value({3, 5});
+    of_tensor_t view = value.view();
+    Outcome outcome = of_session_get_variable(session.session, 1, &view);
+    ASSERT_EQ(outcome.code, OF_STATUS_OK) << outcome.message;
+    EXPECT_EQ(value.values, iota(15, 0));
+
+    Tensor wanted({3, 5}, iota(15, 100));
+    view = wanted.view();
+    outcome = of_session_set_variable(session.session, 1, &view);
+    ASSERT_EQ(outcome.code, OF_STATUS_OK) << outcome.message;
+    view = value.view();
+    outcome = of_session_get_variable(session.session, 1, &view);
+    ASSERT_EQ(outcome.code, OF_STATUS_OK) << outcome.message;
+    EXPECT_EQ(value.values, wanted.values);
+
+    Tensor wrong({3, 4});
+    view = wrong.view();
+    outcome = of_session_get_variable(session.session, 1, &view);
+    EXPECT_EQ(outcome.code, OF_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(outcome.message,
+              "variable 'w': expected shape [3x5], got: [3x4]");
   }
 }

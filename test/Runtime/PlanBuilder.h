@@ -207,6 +207,20 @@ public:
     return static_cast<uint32_t>(plan.variables.size() - 1);
   }
 
+  /// What the user sees instead of the variables `parts`.
+  plan::WholeT &whole(const std::string &name,
+                      const std::vector<int64_t> &shape, uint32_t dim,
+                      const std::vector<uint32_t> &parts) {
+    auto result = std::make_unique<plan::WholeT>();
+    result->name = name;
+    result->dtype = plan::DType::F32;
+    result->shape = shape;
+    result->dim = dim;
+    result->parts = parts;
+    plan.wholes.push_back(std::move(result));
+    return *plan.wholes.back();
+  }
+
   /// A register with memory of its own in the entry's arena.
   uint32_t reg(uint64_t bytes, uint32_t slots = 1) {
     auto result = std::make_unique<plan::RegisterT>();

@@ -99,6 +99,9 @@ TEST(PlanFile, AnyGraphLoadsOrFails) {
   builder.variable("v", PlanBuilder::layout(1, {4, 6}, {split(0), split(1)}),
                    24, std::vector<float>(24, 1));
   builder.scalar(plan::ScalarKind::Extent, 6, 1, {{0, 1}, {1, 1}});
+  uint32_t part = builder.variable(
+      "part", PlanBuilder::layout(0, {4, 2}, {broadcast()}), 32);
+  builder.whole("whole", {4, 8}, 1, {0, part});
   uint32_t a = builder.reg(24), b = builder.reg(96);
   builder.chain("chain_add_one", 1,
                 {builder.inVariable(0), builder.inRegister(a)}, {}, {a});
@@ -332,6 +335,63 @@ TEST(PlanFile, SemanticRules) {
   expectRefused(
       [&](PlanBuilder &b) { task(b, 2).body.AsOutputBody()->port = 1; },
       "names output 1 of 1");
+}
+
+TEST(PlanFile, RulesOfWholes) {
+  // "v" is [2, 3]; "u" beside it makes a whole of [2, 5] along dimension 1.
+  auto withWhole =
+      [](const std::function<void(PlanBuilder &, plan::WholeT &)> &edit) {
+        return [edit](PlanBuilder &b) {
+          uint32_t u = b.variable(
+              "u", PlanBuilder::layout(0, {2, 2}, {broadcast()}), 16);
+          edit(b, b.whole("w", {2, 5}, 1, {0, u}));
+        };
+      };
+  {
+    PlanBuilder good = addOnePlan(5);
+    good.variable("v", PlanBuilder::layout(0, {2, 3}, {broadcast()}), 24);
+    withWhole([](PlanBuilder &, plan::WholeT &) {})(good);
+    LoadedTestPlan loaded(good);
+    EXPECT_EQ(loaded.code, OF_STATUS_OK) << loaded.message;
+  }
+  using B = PlanBuilder;
+  using W = plan::WholeT;
+  expectRefused(withWhole([](B &, W &w) { w.dim = 2; }),
+                "whole 'w' is cut along dimension 2 of 2");
+  expectRefused(withWhole([](B &, W &w) { w.parts = {}; }),
+                "whole 'w' has no parts");
+  expectRefused(withWhole([](B &, W &w) { w.parts = {0, 9}; }),
+                "whole 'w' names variable 9 of 2");
+  expectRefused(withWhole([](B &, W &w) { w.parts = {0, 0}; }),
+                "has variable 'v', which is a part already");
+  expectRefused(withWhole([](B &b, W &) { b.whole("z", {2, 3}, 1, {0}); }),
+                "whole 'z' has variable 'v', which is a part already");
+  expectRefused(withWhole([](B &, W &w) { w.dtype = plan::DType::I32; }),
+                "whole 'w' has element type i32, its part 'v' f32");
+  expectRefused(withWhole([](B &, W &w) { w.shape = {2, 5, 1}; }),
+                "whole 'w' has 3 dimensions, its part 'v' 2");
+  expectRefused(withWhole([](B &, W &w) { w.shape = {3, 5}; }),
+                "has extent 3 in dimension 0, its part 'v' 2");
+  expectRefused(withWhole([](B &, W &w) { w.shape = {2, 6}; }),
+                "has extent 6 in dimension 1, its parts together 5");
+  expectRefused(withWhole([](B &, W &w) { w.shape = {2, -5}; }),
+                "has extent -5 in dimension 1, its parts together 5");
+  expectRefused(
+      withWhole([](B &b, W &) { b.plan.variables[1]->trainable = true; }),
+      "whole 'w' is trainable in part only");
+  expectRefused(withWhole([](B &, W &w) { w.name = "v"; }),
+                "two variables are named 'v'");
+  // Each part is small enough; together they are not.
+  expectRefused(
+      [](B &b) {
+        std::vector<uint32_t> parts;
+        for (const char *name : {"p", "q", "r"})
+          parts.push_back(b.variable(
+              name, PlanBuilder::layout(0, {int64_t(3) << 58}, {broadcast()}),
+              uint64_t(3) << 60));
+        b.whole("w", {int64_t(9) << 58}, 0, parts);
+      },
+      "too large");
 }
 
 TEST(PlanFile, CyclesAreRefused) {

@@ -52,6 +52,29 @@ TEST(Trace, HasASlicePerActionAndKernel) {
   EXPECT_EQ(countOf(trace, "{"), countOf(trace, "}"));
 }
 
+// x as columns on two ranks, exchanged to whole copies.
+TEST(Trace, SaysWhatACommunicationTook) {
+  PlanBuilder builder;
+  uint32_t mesh = builder.placement({2});
+  auto columns = [&] { return PlanBuilder::layout(mesh, {4, 6}, {split(1)}); };
+  auto whole = [&] { return PlanBuilder::layout(mesh, {4, 6}, {broadcast()}); };
+  uint32_t x = builder.input("x", columns(), 48), y = builder.reg(96);
+  builder.exchange(columns(), whole(), x, y);
+  builder.output("y", whole(), y);
+  LoadedTestPlan plan(builder);
+  ASSERT_EQ(plan.code, OF_STATUS_OK) << plan.message;
+  TestSession session(plan);
+  Tensor in({4, 6}), out({4, 6});
+  of_session_start_trace(session.session, 10);
+  session.run({&in}, {&out});
+  // On each rank; nothing else has arguments but the names of rows.
+  std::string trace = traceOf(session);
+  EXPECT_EQ(countOf(trace, "\"args\":{\"bytes\":48,\"staging_bytes\":48,"
+                           "\"buffer_bytes\":144}"),
+            2u);
+  EXPECT_EQ(countOf(trace, "\"bytes\""), 2u);
+}
+
 TEST(Trace, KeepsNoMoreThanItsCapacity) {
   LoadedTestPlan plan(addOnePlan(4));
   TestSession session(plan);

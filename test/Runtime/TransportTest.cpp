@@ -96,6 +96,28 @@ TEST(Transport, ExchangeMovesEveryMessage) {
   });
 }
 
+TEST(Transport, ExchangeSendsOneBufferToEveryone) {
+  onGroupsOfEverySize([](Communicator &group) {
+    int size = group.size(), rank = group.rank();
+    const std::vector<uint8_t> own(5000, static_cast<uint8_t>(rank + 1));
+    std::vector<std::vector<uint8_t>> in(size);
+    std::vector<SendMessage> sends;
+    std::vector<ReceiveMessage> receives;
+    for (int peer = 0; peer < size; ++peer) {
+      if (peer == rank)
+        continue;
+      in[peer].resize(own.size());
+      sends.push_back({peer, own.data(), own.size()});
+      receives.push_back({peer, in[peer].data(), own.size()});
+    }
+    check(group.exchange(sends, receives));
+    for (int peer = 0; peer < size; ++peer)
+      if (peer != rank)
+        EXPECT_EQ(in[peer], std::vector<uint8_t>(
+                                own.size(), static_cast<uint8_t>(peer + 1)));
+  });
+}
+
 TEST(Transport, ExchangeNeedsOnlyTheNamedPeers) {
   if (transportUnderTest().rankCount() < 2)
     GTEST_SKIP() << "needs 2 ranks";

@@ -142,6 +142,8 @@ OF_API of_status_t *of_plan_get_input(const of_plan_t *plan, int32_t entry,
                                       int32_t index, of_tensor_info_t *info);
 OF_API of_status_t *of_plan_get_output(const of_plan_t *plan, int32_t entry,
                                        int32_t index, of_tensor_info_t *info);
+/** Variables as the model has them: what the compiler cut into parts counts
+ *  once, whole, here and wherever a variable is named by its index. */
 OF_API int32_t of_plan_get_variable_count(const of_plan_t *plan);
 OF_API of_status_t *of_plan_get_variable(const of_plan_t *plan, int32_t index,
                                          of_tensor_info_t *info);
@@ -220,7 +222,10 @@ OF_API of_status_t *of_session_set_variable(of_session_t *session,
 OF_API of_status_t *of_session_start_trace(of_session_t *session,
                                            size_t capacity);
 /** Ends recording and writes the events of this process's ranks in Chrome trace
- *  format (opens in Perfetto) beside `path`, then renames. */
+ *  format (opens in Perfetto) beside `path`, then renames. The event of a
+ *  communication has in its "args": "bytes" that the rank sent to others,
+ *  "staging_bytes" that it held for messages beside its buffers, and
+ *  "buffer_bytes" of its source and target. */
 OF_API of_status_t *of_session_write_trace(of_session_t *session,
                                            const char *path);
 
@@ -230,7 +235,8 @@ typedef struct of_counters_t {
   uint64_t actions;
   uint64_t kernels;
   uint64_t messages;
-  /** Sent to other ranks by collectives and exchanges. */
+  /** Sent to other ranks by collectives and exchanges: over all ranks, what
+   *  oneflow-compile --explain says. */
   uint64_t bytes_moved;
   /** Time that streams were idle with some actor lacking an input, or lacking
    *  only a free output slot. */

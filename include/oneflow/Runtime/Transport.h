@@ -77,8 +77,8 @@ public:
 
   /// Sends and receives all messages. At most one message goes to, and one
   /// comes from, each peer per call; both sides name the same size. Only the
-  /// named peers take part. No peer is the caller itself. Buffers do not
-  /// overlap.
+  /// named peers take part. No peer is the caller itself. No buffer overlaps
+  /// one that is received into; several sends may share one.
   virtual TransportResult
   exchange(const std::vector<SendMessage> &sends,
            const std::vector<ReceiveMessage> &receives) = 0;

@@ -11,6 +11,7 @@
 
 #include "GraphSection.h"
 
+#include "oneflow/Dialect/OneFlow/IR/Parts.h"
 #include "oneflow/Interfaces/SourceName.h"
 #include "oneflow/Plan/KernelAbi.h"
 
@@ -154,13 +155,37 @@ LogicalResult GraphSection::addVariables() {
   return success();
 }
 
+LogicalResult GraphSection::addWholes() {
+  auto found = collectWholes(module);
+  if (failed(found))
+    return failure();
+  for (Whole &whole : *found) {
+    VariableOp first = whole.parts.front();
+    auto dtype = getDType(first, whole.type.getElementType());
+    if (failed(dtype))
+      return failure();
+    std::vector<uint32_t> parts;
+    for (VariableOp part : whole.parts)
+      parts.push_back(
+          variableIndex.lookup(FlatSymbolRefAttr::get(part.getSymNameAttr())));
+    auto name = fb.CreateString(whole.name.getValue().str());
+    auto location = fb.CreateSharedString(sourceLocation(first.getLoc()));
+    auto shape =
+        fb.CreateVector(whole.type.getShape().data(), whole.type.getRank());
+    auto partVector = fb.CreateVector(parts);
+    wholes.push_back(plan::CreateWhole(fb, name, location, *dtype, shape,
+                                       whole.dim, partVector));
+  }
+  return success();
+}
+
 LogicalResult GraphSection::build(const CpuObject &code,
                                   const PlanExportOptions &options) {
   if (failed(addPlacements()))
     return failure();
   addScalars();
   addKernels();
-  if (failed(addVariables()))
+  if (failed(addVariables()) || failed(addWholes()))
     return failure();
   for (auto graph : module.getOps<actor::GraphOp>())
     if (failed(addEntry(graph)))
@@ -185,7 +210,8 @@ LogicalResult GraphSection::build(const CpuObject &code,
       fb.CreateVector(placements), fb.CreateVector(scalars),
       fb.CreateVector(variables),
       /*constants=*/0, fb.CreateVector(kernels), fb.CreateVector(streams),
-      fb.CreateVector(entries), fb.CreateVector(metadata));
+      fb.CreateVector(entries), fb.CreateVector(metadata),
+      fb.CreateVector(wholes));
   plan::FinishPlanBuffer(fb, root);
   return success();
 }

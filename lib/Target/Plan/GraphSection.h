@@ -38,6 +38,7 @@ private:
 
   llvm::LogicalResult addPlacements();
   llvm::LogicalResult addVariables();
+  llvm::LogicalResult addWholes();
   llvm::LogicalResult addEntry(actor::GraphOp graph);
   void addScalars();
   void addKernels();
@@ -54,6 +55,7 @@ private:
   std::vector<Offset<plan::Placement>> placements;
   std::vector<Offset<plan::Scalar>> scalars;
   std::vector<Offset<plan::Variable>> variables;
+  std::vector<Offset<plan::Whole>> wholes;
   std::vector<Offset<plan::Kernel>> kernels;
   std::vector<Offset<plan::Entry>> entries;
 
