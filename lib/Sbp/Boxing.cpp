@@ -6,16 +6,15 @@
 //===----------------------------------------------------------------------===//
 //
 // Plans a boxing: the one step of the table where a single axis changes and may
-// do so by itself, else a shortest path over nd-states.
+// do so by itself, else the search's.
 //
 //===----------------------------------------------------------------------===//
 
 #include "oneflow/Sbp/Boxing.h"
 
+#include "BoxingSearch.h"
+
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <queue>
 #include <tuple>
 #include <utility>
 
@@ -43,14 +42,46 @@ std::string_view toString(StepKind kind) {
   return "unknown";
 }
 
-namespace {
+bool operator<(const Link &a, const Link &b) {
+  return std::tie(a.latencySeconds, a.bytesPerSecond) <
+         std::tie(b.latencySeconds, b.bytesPerSecond);
+}
 
-/// What does it along one axis, or nullopt for P(r) -> P(q).
-std::optional<StepKind> kindOf(const Sbp &from, const Sbp &to) {
+static bool operator<(const RankMesh &a, const RankMesh &b) {
+  return std::tie(a.sizes, a.firstRank, a.links) <
+         std::tie(b.sizes, b.firstRank, b.links);
+}
+
+bool operator<(const BoxingRequest &a, const BoxingRequest &b) {
+  if (a.source < b.source || b.source < a.source)
+    return a.source < b.source;
+  if (a.target < b.target || b.target < a.target)
+    return a.target < b.target;
+  return std::tie(a.from, a.to, a.shape, a.elementBytes) <
+         std::tie(b.from, b.to, b.shape, b.elementBytes);
+}
+
+BoxingRequest boxingOn(const Mesh &mesh, NdSbp from, NdSbp to, Shape shape,
+                       int64_t elementBytes, std::vector<Link> links) {
+  RankMesh ranks{mesh, 0, std::move(links)};
+  return {std::move(from), std::move(to), std::move(shape),
+          elementBytes,    ranks,         ranks};
+}
+
+//===----------------------------------------------------------------------===//
+// One step
+//===----------------------------------------------------------------------===//
+
+/// What does it along one axis, or nullopt where no collective does.
+static std::optional<StepKind> kindOf(const Sbp &from, const Sbp &to) {
   switch (from.kind) {
   case Sbp::Kind::Broadcast:
     return to.isSplit() ? StepKind::Slice : StepKind::Dilute;
   case Sbp::Kind::Split:
+    // To other blocks of its dimension a rank cannot tell from its own extent
+    // what the group holds.
+    if (to.isSplit() && to.dim == from.dim)
+      return std::nullopt;
     if (to.isSplit())
       return StepKind::AllToAll;
     return to.isBroadcast() ? StepKind::AllGather : StepKind::Embed;
@@ -62,295 +93,133 @@ std::optional<StepKind> kindOf(const Sbp &from, const Sbp &to) {
   return std::nullopt;
 }
 
-/// The step from `from` to `to` along `axis`, if it is legal: later axes must
-/// not split a dimension it touches, or the group along the axis would not hold
-/// what it needs. Axes of size 1 split nothing.
-std::optional<BoxingStep> axisStep(const NdSbp &from, const NdSbp &to,
-                                   size_t axis, const Mesh &mesh) {
-  std::optional<StepKind> kind = kindOf(from[axis], to[axis]);
-  if (!kind)
-    return std::nullopt;
+std::optional<StepKind> axisStepKind(const NdSbp &state, size_t axis,
+                                     const Sbp &next) {
   auto touches = [&](int64_t dim) {
-    return (from[axis].isSplit() && from[axis].dim == dim) ||
-           (to[axis].isSplit() && to[axis].dim == dim);
+    return (state[axis].isSplit() && state[axis].dim == dim) ||
+           (next.isSplit() && next.dim == dim);
   };
-  for (size_t later = axis + 1; later < mesh.size() && mesh[axis] > 1; ++later)
-    if (from[later].isSplit() && mesh[later] > 1 && touches(from[later].dim))
+  for (size_t later = axis + 1; later < state.size(); ++later)
+    if (state[later].isSplit() && touches(state[later].dim))
       return std::nullopt;
-  return BoxingStep{*kind, static_cast<int64_t>(axis), from, to};
+  return kindOf(state[axis], next);
 }
 
-/// Time, then bytes. Whole picoseconds, so that equal ways compare equal, and a
-/// nanosecond per step, so that the fewest steps win among them.
-struct Weight {
-  int64_t picoseconds = 0;
-  int64_t bytes = 0;
-
-  Weight plus(const BoxingCost &cost) const {
-    return {picoseconds + std::llround(cost.seconds * 1e12) + 1000,
-            bytes + cost.bytesMoved};
+std::optional<int64_t> collectiveAxis(const NdSbp &from, const NdSbp &to) {
+  std::optional<int64_t> changed;
+  for (size_t axis = 0; axis < from.size() && axis < to.size(); ++axis) {
+    if (from[axis] == to[axis])
+      continue;
+    if (changed)
+      return std::nullopt;
+    changed = static_cast<int64_t>(axis);
   }
-  bool operator<(const Weight &other) const {
-    return std::tie(picoseconds, bytes) <
-           std::tie(other.picoseconds, other.bytes);
-  }
-};
-
-/// Planning knows no element type; only the ratio of latency to bandwidth
-/// depends on it.
-constexpr int64_t kPlannedElementBytes = 4;
-
-bool splitsAnything(const NdSbp &state, const Mesh &mesh) {
-  for (size_t axis = 0; axis < mesh.size(); ++axis)
-    if (state[axis].isSplit() && mesh[axis] > 1)
-      return true;
-  return false;
-}
-
-/// Dijkstra's algorithm over the states in which every axis is one of a few
-/// candidates: its source, its target, B, or a split of any dimension.
-class StateSearch {
-public:
-  StateSearch(const NdSbp &from, const NdSbp &to, const Shape &shape,
-              const Mesh &mesh)
-      : from(from), to(to), shape(shape), mesh(mesh), links(mesh.size()),
-        candidates(mesh.size()) {
-    // A way that holds the whole tensor on every rank is no way where neither
-    // end does: it may not fit.
-    mayUnsplit = !splitsAnything(from, mesh) || !splitsAnything(to, mesh);
-    for (size_t axis = 0; axis < mesh.size(); ++axis) {
-      add(axis, from[axis]);
-      add(axis, to[axis]);
-      add(axis, Sbp::broadcast());
-    }
-    // Beyond this many states the splits that neither end has are left out.
-    constexpr size_t kMostStates = size_t{1} << 16;
-    size_t states = 1;
-    for (size_t axis = 0; axis < mesh.size() && states <= kMostStates; ++axis)
-      states *= candidates[axis].size() + shape.size();
-    if (states > kMostStates)
-      return;
-    for (size_t axis = 0; axis < mesh.size(); ++axis)
-      for (size_t dim = 0; dim < shape.size(); ++dim)
-        add(axis, Sbp::split(static_cast<int64_t>(dim)));
-  }
-
-  /// The cheapest steps, if there are any cheaper than or equal to `bound`.
-  std::optional<std::vector<BoxingStep>> run(const Weight &bound) {
-    size_t count = 1;
-    for (const std::vector<Sbp> &choices : candidates)
-      count *= choices.size();
-    size_t start = indexOf(from), goal = indexOf(to);
-    legality.assign(count, -1);
-    best.assign(count, {std::numeric_limits<int64_t>::max(), 0});
-    previous.assign(count, count);
-    std::vector<bool> settled(count, false);
-
-    using Entry = std::tuple<Weight, size_t>;
-    auto later = [](const Entry &a, const Entry &b) { return b < a; };
-    std::priority_queue<Entry, std::vector<Entry>, decltype(later)> queue(
-        later);
-    best[start] = {};
-    queue.push({best[start], start});
-    while (!queue.empty()) {
-      auto [weight, index] = queue.top();
-      queue.pop();
-      if (settled[index])
-        continue;
-      settled[index] = true;
-      if (bound < weight)
-        return std::nullopt;
-      if (index == goal)
-        return stepsTo(goal, start);
-      NdSbp state = stateOf(index);
-      size_t stride = 1;
-      for (size_t axis = mesh.size(); axis-- > 0;) {
-        size_t current = index / stride % candidates[axis].size();
-        for (size_t choice = 0; choice < candidates[axis].size(); ++choice) {
-          if (choice == current)
-            continue;
-          size_t next = index + choice * stride - current * stride;
-          if (settled[next])
-            continue;
-          NdSbp target = state;
-          target[axis] = candidates[axis][choice];
-          if (next != goal && !isUsable(next, target))
-            continue;
-          std::optional<BoxingStep> step = axisStep(state, target, axis, mesh);
-          if (!step)
-            continue;
-          Weight reached = weight.plus(
-              stepCost(*step, shape, kPlannedElementBytes, mesh, links));
-          if (!(reached < best[next]))
-            continue;
-          best[next] = reached;
-          previous[next] = index;
-          queue.push({reached, next});
-        }
-        stride *= candidates[axis].size();
-      }
-    }
+  if (!changed || !axisStepKind(from, *changed, to[*changed]))
     return std::nullopt;
-  }
-
-private:
-  void add(size_t axis, const Sbp &sbp) {
-    std::vector<Sbp> &choices = candidates[axis];
-    if (std::find(choices.begin(), choices.end(), sbp) == choices.end())
-      choices.push_back(sbp);
-  }
-
-  size_t indexOf(const NdSbp &state) const {
-    size_t index = 0;
-    for (size_t axis = 0; axis < mesh.size(); ++axis) {
-      const std::vector<Sbp> &choices = candidates[axis];
-      size_t choice = std::find(choices.begin(), choices.end(), state[axis]) -
-                      choices.begin();
-      index = index * choices.size() + choice;
-    }
-    return index;
-  }
-
-  NdSbp stateOf(size_t index) const {
-    NdSbp state(mesh.size());
-    for (size_t axis = mesh.size(); axis-- > 0;) {
-      state[axis] = candidates[axis][index % candidates[axis].size()];
-      index /= candidates[axis].size();
-    }
-    return state;
-  }
-
-  bool isUsable(size_t index, const NdSbp &state) {
-    if (legality[index] < 0)
-      legality[index] = (mayUnsplit || splitsAnything(state, mesh)) &&
-                        !checkLegal(state, shape, mesh);
-    return legality[index] > 0;
-  }
-
-  std::vector<BoxingStep> stepsTo(size_t goal, size_t start) const {
-    std::vector<BoxingStep> steps;
-    for (size_t index = goal; index != start; index = previous[index]) {
-      NdSbp source = stateOf(previous[index]), target = stateOf(index);
-      for (size_t axis = 0; axis < mesh.size(); ++axis)
-        if (source[axis] != target[axis])
-          steps.push_back(*axisStep(source, target, axis, mesh));
-    }
-    std::reverse(steps.begin(), steps.end());
-    return steps;
-  }
-
-  const NdSbp &from;
-  const NdSbp &to;
-  const Shape &shape;
-  const Mesh &mesh;
-  std::vector<Link> links;
-  std::vector<std::vector<Sbp>> candidates;
-  bool mayUnsplit;
-  /// Per state: -1 unknown, 0 not to be used, 1 usable.
-  std::vector<int8_t> legality;
-  std::vector<Weight> best;
-  std::vector<size_t> previous;
-};
-
-const Sbp *firstPartial(const NdSbp &state) {
-  for (const Sbp &sbp : state)
-    if (sbp.isPartial())
-      return &sbp;
-  return nullptr;
+  return changed;
 }
 
-bool reducesParts(const NdSbp &from, const NdSbp &to, const Mesh &mesh) {
-  for (size_t axis = 0; axis < mesh.size(); ++axis)
-    if (from[axis].isPartial() && from[axis] != to[axis] && mesh[axis] > 1)
-      return true;
-  return false;
-}
-
-/// planBoxing between legal states.
-std::vector<BoxingStep> planLegal(const NdSbp &from, const NdSbp &to,
-                                  const Shape &shape, const Mesh &mesh) {
-  std::vector<size_t> changed;
-  for (size_t axis = 0; axis < mesh.size(); ++axis)
-    if (from[axis] != to[axis])
-      changed.push_back(axis);
-  if (changed.empty())
-    return {};
-  if (changed.size() == 1)
-    if (std::optional<BoxingStep> step =
-            axisStep(from, to, changed.front(), mesh))
-      return {*step};
-
-  // An exchange would have to reduce by one operation and pad for another: the
-  // old parts are reduced first instead.
-  const Sbp *oldParts = firstPartial(from);
-  const Sbp *newParts = firstPartial(to);
-  bool reducersDiffer =
-      oldParts && newParts && oldParts->reducer != newParts->reducer;
-  StateSearch search(from, to, shape, mesh);
-  const Weight unbounded{std::numeric_limits<int64_t>::max(), 0};
-  if (reducersDiffer) {
-    if (std::optional<std::vector<BoxingStep>> steps = search.run(unbounded))
-      return *steps;
-    NdSbp state = from;
-    std::vector<BoxingStep> steps;
-    for (size_t axis = 0; axis < mesh.size(); ++axis) {
-      if (!state[axis].isPartial())
-        continue;
-      NdSbp reduced = state;
-      reduced[axis] = Sbp::broadcast();
-      steps.push_back(*axisStep(state, reduced, axis, mesh));
-      state = reduced;
-    }
-    for (BoxingStep &step : planLegal(state, to, shape, mesh))
-      steps.push_back(std::move(step));
-    return steps;
+BoxingStep directStep(const BoxingRequest &request) {
+  LayoutMaker source(request.shape, request.source);
+  LayoutMaker target(request.shape, request.target);
+  Layout from = source.layout(request.from), to = target.layout(request.to);
+  BoxingStep step;
+  step.from = request.from;
+  step.to = request.to;
+  if (request.samePlacement() && request.from == request.to) {
+    step.kind = StepKind::Slice;
+    step.peakBytes = from.ceiling * request.elementBytes;
+  } else if (!request.samePlacement()) {
+    step.place = StepPlace::Across;
+    costExchange(step, from, source, to, target, request.elementBytes);
+  } else if (std::optional<int64_t> axis =
+                 collectiveAxis(request.from, request.to)) {
+    step.axis = *axis;
+    step.kind = *axisStepKind(request.from, *axis, request.to[*axis]);
+    costAxisStep(step, from, to, source, request.elementBytes);
+  } else {
+    costExchange(step, from, source, to, source, request.elementBytes);
   }
-
-  // Copies go by whichever is faster. Parts are reduced by collectives wherever
-  // there is a way: an exchange sends every part to every rank that needs the
-  // sum, which no latency saved makes up for on a larger mesh.
-  BoxingStep exchange{StepKind::Exchange, -1, from, to};
-  Weight bound = unbounded;
-  if (!reducesParts(from, to, mesh))
-    bound = Weight().plus(stepCost(exchange, shape, kPlannedElementBytes, mesh,
-                                   std::vector<Link>(mesh.size())));
-  if (std::optional<std::vector<BoxingStep>> steps = search.run(bound))
-    return *steps;
-  return {exchange};
+  return step;
 }
 
-} // namespace
+//===----------------------------------------------------------------------===//
+// Plans
+//===----------------------------------------------------------------------===//
 
-std::optional<std::vector<BoxingStep>>
-planBoxing(const NdSbp &from, const NdSbp &to, const Shape &shape,
-           const Mesh &mesh, std::string *error) {
-  auto check = [&](const char *which, const NdSbp &state) {
-    std::optional<std::string> reason = checkLegal(state, shape, mesh);
+static int64_t fullestRankBytes(const NdSbp &state, const RankMesh &ranks,
+                                const BoxingRequest &request) {
+  int64_t bytes = request.elementBytes;
+  for (int64_t extent : ceilingShape(state, request.shape, ranks.sizes))
+    bytes *= extent;
+  return bytes;
+}
+
+static void setSteps(BoxingPlan &plan, std::vector<BoxingStep> steps) {
+  plan.cost = {};
+  plan.peakBytes = 0;
+  for (const BoxingStep &step : steps) {
+    plan.cost.bytesMoved += step.cost.bytesMoved;
+    plan.cost.seconds += step.cost.seconds;
+    plan.peakBytes = std::max(plan.peakBytes, step.peakBytes);
+  }
+  plan.steps = std::move(steps);
+}
+
+std::optional<BoxingPlan> planBoxing(const BoxingRequest &request,
+                                     std::string *error) {
+  auto check = [&](const char *which, const NdSbp &state, const Mesh &mesh) {
+    std::optional<std::string> reason = checkLegal(state, request.shape, mesh);
     if (reason && error)
-      *error = "boxing from " + toString(from) + " to " + toString(to) + ": " +
-               which + ": " + *reason;
+      *error = "boxing from " + toString(request.from) + " to " +
+               toString(request.to) + ": " + which + ": " + *reason;
     return !reason;
   };
-  if (!check("source", from) || !check("target", to))
+  if (!check("source", request.from, request.source.sizes) ||
+      !check("target", request.to, request.target.sizes))
     return std::nullopt;
-  return planLegal(from, to, shape, mesh);
+
+  BoxingPlan plan;
+  plan.boundBytes =
+      2 * (fullestRankBytes(request.from, request.source, request) +
+           fullestRankBytes(request.to, request.target, request));
+  plan.gatherBytes = gatherEverythingBytes(request);
+  if (request.samePlacement()) {
+    if (request.from == request.to)
+      return plan;
+    if (collectiveAxis(request.from, request.to)) {
+      setSteps(plan, {directStep(request)});
+      return plan;
+    }
+  }
+  BoxingSearch search(request, plan.boundBytes);
+  for (auto least : {BoxingSearch::Least::Time, BoxingSearch::Least::Bytes}) {
+    std::optional<std::vector<BoxingStep>> steps = search.run(least);
+    if (!steps) {
+      // Out of reach but for sizes that overflow: see BoxingSearch::run.
+      if (error)
+        *error = "boxing from " + toString(request.from) + " to " +
+                 toString(request.to) + ": no way within " +
+                 std::to_string(plan.boundBytes) + " bytes on a rank";
+      return std::nullopt;
+    }
+    setSteps(plan, std::move(*steps));
+    if (plan.cost.bytesMoved <= plan.gatherBytes)
+      break;
+  }
+  return plan;
 }
 
-std::optional<BoxingCost> boxingCost(const NdSbp &from, const NdSbp &to,
-                                     const Shape &shape, int64_t elementBytes,
-                                     const Mesh &mesh,
-                                     const std::vector<Link> &links) {
-  std::optional<std::vector<BoxingStep>> steps =
-      planBoxing(from, to, shape, mesh);
-  if (!steps)
-    return std::nullopt;
-  BoxingCost total;
-  for (const BoxingStep &step : *steps) {
-    BoxingCost cost = stepCost(step, shape, elementBytes, mesh, links);
-    total.bytesMoved += cost.bytesMoved;
-    total.seconds += cost.seconds;
-  }
-  return total;
+const BoxingPlan *BoxingPlans::find(const BoxingRequest &request,
+                                    std::string *error) {
+  auto known = plans.find(request);
+  if (known != plans.end())
+    return known->second.get();
+  std::optional<BoxingPlan> plan = planBoxing(request, error);
+  if (!plan)
+    return nullptr;
+  return plans.emplace(request, std::make_unique<BoxingPlan>(std::move(*plan)))
+      .first->second.get();
 }
 
 } // namespace oneflow::sbp

@@ -54,9 +54,9 @@ double CostModel::boxingSeconds(const Sbp &from, const Sbp &to,
   }
   if (sameLayout({from}, {to}, shape, mesh))
     return 0;
-  std::optional<BoxingCost> cost =
-      boxingCost({from}, {to}, shape, elementBytes, mesh, {link});
-  return cost ? cost->seconds : 0;
+  std::optional<BoxingPlan> plan =
+      planBoxing(boxingOn(mesh, {from}, {to}, shape, elementBytes, {link}));
+  return plan ? plan->cost.seconds : 0;
 }
 
 double CostModel::disjointSeconds(const Sbp &from, int64_t fromRanks,

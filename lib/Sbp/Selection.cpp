@@ -14,6 +14,8 @@
 
 #include "oneflow/Sbp/Selection.h"
 
+#include "MessagePassing.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -151,6 +153,17 @@ public:
     for (size_t i = order.size(); i-- > 0;)
       choose(order[i], options);
     return fixed;
+  }
+
+  /// One option per node by messages along the edges. Call before the graph is
+  /// reduced.
+  std::vector<unsigned> chooseByMessages() const {
+    std::vector<PairCosts> pairs;
+    for (unsigned node = 0; node < costs.size(); ++node)
+      for (const auto &[other, edge] : neighbors[node])
+        if (node < other)
+          pairs.push_back({node, other, *edge});
+    return sbp::chooseByMessages(costs, pairs, kImprovementWork);
   }
 
   /// Moves single nodes to cheaper options until none has one. Call before the
@@ -352,13 +365,22 @@ SelectionProblem::Solution SelectionProblem::solve() const {
     graph.improve(solution.options);
     // A node that was fixed wrongly may need many others to change with it;
     // other orders go wrong elsewhere.
-    for (auto order : {Reduction::FixOrder::First, Reduction::FixOrder::Last}) {
-      std::vector<unsigned> options;
-      makeReduction().solve(options, {}, order);
+    auto offer = [&](std::vector<unsigned> options) {
       graph.improve(options);
       if (isClearlyBelow(evaluate(options), evaluate(solution.options)))
         solution.options = std::move(options);
+    };
+    for (auto order : {Reduction::FixOrder::First, Reduction::FixOrder::Last}) {
+      std::vector<unsigned> options;
+      makeReduction().solve(options, {}, order);
+      offer(std::move(options));
     }
+    // Messages see further than one node, but not as exactly as reductions:
+    // what they choose for the fixed nodes, those complete.
+    std::vector<unsigned> byMessages = graph.chooseByMessages(), completed;
+    makeReduction().solve(completed, byMessages);
+    offer(std::move(byMessages));
+    offer(std::move(completed));
     // Each fixed node in turn tries its other options, everything that is not
     // fixed following at its best: as exact as the reductions are, while it
     // lasts.

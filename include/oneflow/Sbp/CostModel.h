@@ -27,23 +27,40 @@ struct CostModel {
   /// Links between ranks, the same along every axis.
   Link link;
 
-  /// Charged, in seconds, where a split value is wanted otherwise. Both
-  /// outweigh every time: what is split stays so until an op cannot take it,
-  /// however small the model. Without them, gathering a small batch once would
-  /// be cheaper than the all-reduces of data parallelism, and `dp` would be an
-  /// idle axis.
+  /// Charged, in seconds, where a split value is wanted otherwise and must stay
+  /// so until an op cannot take it, however small the model: they outweigh
+  /// every time. Without them, gathering a small batch once would be cheaper
+  /// than the all-reduces of data parallelism, and `dp` would be an idle axis.
   ///
   /// Along an axis that splits inputs of the step the batch is firm, and
-  /// variables stored in parts are gathered for it. Along any other axis the
-  /// variables are firm: each rank works with its part, and it is activations
-  /// that move.
+  /// variables stored in parts are gathered for it (soft). Along any other axis
+  /// the variables are firm: each rank works with its part, and it is
+  /// activations that move.
   double firmPenalty = 100;
   double softPenalty = 1;
+
+  /// Along an axis that splits no input, a split activation that is wanted
+  /// otherwise costs this much more than its time, so that a partial value is
+  /// all-reduced rather than scattered and gathered again, until a hint asks
+  /// for one of the two: then the other goes along. Below 1, or nothing would
+  /// go along; above what elementwise work on parts saves in between. Messages
+  /// along such an axis are weighed by their bytes alone, as those of a large
+  /// model would be: the user asked for the axis to be used.
+  double regroupingShare = 0.9;
+  /// What an elementwise op costs of the time that its operands and results
+  /// take in memory: it is fused with its neighbors.
+  double fusedShare = 0.1;
 
   /// One rank on a few cores of a CPU, messages over MPI.
   static CostModel cpu() { return {}; }
   /// One rank per GPU, links inside a node.
-  static CostModel cuda() { return {5e13, 2e12, {1e-5, 2e11}, 100, 1}; }
+  static CostModel cuda() {
+    CostModel model;
+    model.flopsPerSecond = 5e13;
+    model.memoryBytesPerSecond = 2e12;
+    model.link = {1e-5, 2e11};
+    return model;
+  }
 
   /// Time in which one rank does that many floating-point operations and
   /// touches that many bytes.
