@@ -19,6 +19,9 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -168,17 +171,28 @@ int main(int argc, char **argv) {
       return 1;
   }
 
-  PassManager passes(&context);
-  if (failed(parsePassPipeline(
-          "canonicalize,one-shot-bufferize{bufferize-function-boundaries "
-          "function-boundary-type-conversion=identity-layout-map},"
-          "func.func(convert-linalg-to-loops,lower-affine),"
-          "expand-strided-metadata,lower-affine,convert-scf-to-cf,"
-          "convert-math-to-llvm,convert-math-to-libm,convert-arith-to-llvm,"
-          "finalize-memref-to-llvm,convert-func-to-llvm,convert-cf-to-llvm,"
-          "convert-index-to-llvm,reconcile-unrealized-casts",
-          passes)) ||
-      failed(passes.run(*module)))
+  auto run = [&](StringRef pipeline) {
+    PassManager passes(&context);
+    return success(succeeded(parsePassPipeline(pipeline, passes)) &&
+                   succeeded(passes.run(*module)));
+  };
+  if (failed(
+          run("canonicalize,one-shot-bufferize{bufferize-function-boundaries "
+              "function-boundary-type-conversion=identity-layout-map}")))
+    return 1;
+  // As loops: what copies strided memory by a call needs a library for it.
+  module->walk([](memref::CopyOp copy) {
+    OpBuilder builder(copy);
+    linalg::makeMemRefCopyOp(builder, copy.getLoc(), copy.getSource(),
+                             copy.getTarget());
+    copy.erase();
+  });
+  if (failed(run("func.func(convert-linalg-to-loops,lower-affine),"
+                 "expand-strided-metadata,lower-affine,convert-scf-to-cf,"
+                 "convert-math-to-llvm,convert-math-to-libm,"
+                 "convert-arith-to-llvm,finalize-memref-to-llvm,"
+                 "convert-func-to-llvm,convert-cf-to-llvm,"
+                 "convert-index-to-llvm,reconcile-unrealized-casts")))
     return 1;
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> translated =

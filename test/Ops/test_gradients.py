@@ -44,6 +44,16 @@ GENERAL |= {
     "broadcast": ("broadcast %0", [normal(4, 1, 3)], [(2, 4, 5, 3)]),
     "transpose": ("transpose %0 [2, 0, 1]", [normal(2, 3, 4)], [(4, 2, 3)]),
     "reshape": ("reshape %0", [normal(2, 6)], [(3, 4)]),
+    "slice": ("slice %0 offsets [1, 0] sizes [2, 3] strides [2, 1]", [normal(5, 3)],
+              [(2, 3)]),
+    "slice one": ("slice %0 offsets [2, 0] sizes [1, 3] strides [4, 1]", [normal(5, 3)],
+                  [(1, 3)]),
+    "pad": ("pad %0 low [1, 0] high [2, 1] interior [1, 0] value 2.0 : f64",
+            [normal(3, 4)], [(8, 5)]),
+    "concat": ("concat %0, %1, %2 dim 1", [normal(2, 3), normal(2, 1), normal(2, 4)],
+               [(2, 8)]),
+    "gather": ("gather %0, %labels dim 1", [normal(3, 4, 2)], [(3, 5, 2)]),
+    "gather_grad": ("gather_grad %0, %labels dim 0 extent 4", [normal(5, 3)], [(4, 3)]),
     "pick": ("pick %0, %labels", [normal(5, 4)], [(5,)]),
     "cross_entropy": ("cross_entropy %0, %labels", [normal(5, 4)], [(5,), (5,)]),
 }
@@ -58,6 +68,16 @@ GENERAL |= {
         ((2, 4, 5, 7), (3, 7), "{transpose_rhs}", (2, 4, 5, 3)),
         ((2, 5, 7), (2, 7, 3), "", (2, 5, 3)),
         ((2, 7, 5), (2, 3, 7), "{transpose_lhs, transpose_rhs}", (2, 5, 3)))
+}
+GENERAL |= {
+    f"{op} {axis} {parameters}": (
+        f"{op} %0 {parameters} dims_from {axis} {{epsilon = 0.1 : f64}}",
+        [normal(3, 4, 2)] + [normal(*(3, 4, 2)[axis:])] * parameters.count("%"),
+        [(3, 4, 2)] + [(3, 4, 2)[:axis] + (1,) * (3 - axis)] * statistics)
+    for op, statistics, choices in (
+        ("layer_norm", 2, ("", "scale %1", "bias %1", "scale %1 bias %2")),
+        ("rms_norm", 1, ("", "scale %1")))
+    for axis in range(3) for parameters in choices
 }
 
 

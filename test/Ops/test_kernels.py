@@ -134,6 +134,74 @@ def test_softmax(tmp_path, dim, log):
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
 
 
+def norm(x, dims, epsilon, centered):
+    """(normalized, mean, inverse) in f64."""
+    x = x.astype(np.float64)
+    mean = x.mean(axis=dims, keepdims=True) if centered else 0
+    inverse = 1 / np.sqrt(np.mean((x - mean) ** 2, axis=dims, keepdims=True) + epsilon)
+    return (x - mean) * inverse, mean, inverse
+
+
+@pytest.mark.parametrize("dtype,tolerance", [(np.float64, 1e-13), (np.float32, 1e-5),
+                                             (np.float16, 4e-3)])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("parameters", ["", "scale", "bias", "scale bias"])
+def test_layer_norm(tmp_path, axis, parameters, dtype, tolerance):
+    x = (3 + 2 * normal(3, 4, 20)).astype(dtype)
+    dims = tuple(range(axis, 3))
+    given = {name: normal(*x.shape[axis:], dtype=dtype) for name in parameters.split()}
+    result, mean, inverse = norm(x, dims, 1e-3, True)
+    if "scale" in given:
+        result = result * given["scale"]
+    if "bias" in given:
+        result = result + given["bias"]
+    wide = np.float64 if dtype == np.float64 else np.float32
+    operands = " ".join(f"{name} %{i + 1}" for i, name in enumerate(given))
+    found = run(tmp_path, f"layer_norm %0 {operands} dims_from {axis}",
+                [x, *given.values()], [(x.shape, dtype), (mean.shape, wide),
+                                       (mean.shape, wide)], "{epsilon = 1.0e-3 : f64}")
+    for value, expected in zip(found, (result, mean, inverse)):
+        np.testing.assert_allclose(value, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype,tolerance", [(np.float64, 1e-13), (np.float32, 1e-5),
+                                             (np.float16, 4e-3)])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_rms_norm(tmp_path, axis, scaled, dtype, tolerance):
+    x = normal(3, 4, 20, dtype=dtype)
+    scale = [normal(*x.shape[axis:], dtype=dtype)] if scaled else []
+    result, _, inverse = norm(x, tuple(range(axis, 3)), 1e-3, False)
+    wide = np.float64 if dtype == np.float64 else np.float32
+    found = run(tmp_path, f"rms_norm %0 {'scale %1' if scaled else ''} dims_from {axis}",
+                [x, *scale], [(x.shape, dtype), (inverse.shape, wide)],
+                "{epsilon = 1.0e-3 : f64}")
+    for value, expected in zip(found, (result * scale[0] if scaled else result, inverse)):
+        np.testing.assert_allclose(value, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_layer_norm_far_from_zero(tmp_path):
+    """The mean of squares less the square of the mean would be all rounding here."""
+    x = (4096 + normal(4, 64).astype(np.float64)).astype(np.float32)
+    expected, _, _ = norm(x, (1,), 1e-5, True)
+    result, _, _ = run(tmp_path, "layer_norm %0 dims_from 1", [x],
+                       [(x.shape, np.float32)] + [((4, 1), np.float32)] * 2,
+                       "{epsilon = 1.0e-5 : f64}")
+    np.testing.assert_allclose(result, expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("op,statistics", [("layer_norm", 2), ("rms_norm", 1)])
+def test_norms_of_halves_sum_in_f32(tmp_path, op, statistics):
+    # The squares overflow f16, and so does the sum.
+    x = np.full((2, 512), 300, np.float16)
+    x[:, ::2] *= -1
+    result, *_, inverse = run(tmp_path, f"{op} %0 dims_from 1", [x],
+                              [(x.shape, np.float16)] + [((2, 1), np.float32)] * statistics,
+                              "{epsilon = 0.0 : f64}")
+    np.testing.assert_array_equal(result, x / 300)
+    np.testing.assert_allclose(inverse, 1 / 300, rtol=1e-6)
+
+
 def test_cross_entropy(tmp_path):
     logits, labels = 20 * normal(6, 5), np.array([0, 4, 2, 2, 1, 3])
     wide = logits.astype(np.float64)
@@ -158,6 +226,73 @@ def test_pick(tmp_path):
     x, indices = normal(6, 5), np.array([0, 4, 2, 2, 1, 3])
     [result] = run(tmp_path, "pick OPERANDS", [x, indices], [((6,), np.float32)])
     np.testing.assert_array_equal(result, x[np.arange(6), indices])
+
+
+def test_slice(tmp_path):
+    x = normal(4, 6, 5)
+    [result] = run(tmp_path, "slice OPERANDS offsets [1, 0, 0] sizes [2, 3, 5] "
+                   "strides [1, 2, 1]", [x], [((2, 3, 5), np.float32)])
+    np.testing.assert_array_equal(result, x[1:3, ::2])
+
+
+@pytest.mark.parametrize("dtype,value", [(np.float32, "-1.5 : f32"), (np.int64, "7 : i64"),
+                                         (np.float16, "0.0 : f16")])
+def test_pad(tmp_path, dtype, value):
+    x = (3 * normal(3, 4)).astype(dtype)
+    expected = np.full((3, 10), float(value.split()[0]), dtype)
+    expected[:, 1:8:2] = x
+    [result] = run(tmp_path, "pad OPERANDS low [0, 1] high [0, 2] interior [0, 1] value "
+                   + value, [x], [((3, 10), dtype)])
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_concat(tmp_path, dim):
+    parts = [normal(2, 3), normal(4, 3), normal(1, 3)]
+    parts = [part if dim == 0 else part.T.copy() for part in parts]
+    expected = np.concatenate(parts, axis=dim)
+    [result] = run(tmp_path, f"concat OPERANDS dim {dim}", parts,
+                   [(expected.shape, np.float32)])
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_select(tmp_path):
+    condition, x, y = RANDOM.random((3, 1)) < 0.5, normal(2, 3, 4), normal(4)
+    [result] = run(tmp_path, "select OPERANDS", [condition, x, y],
+                   [((2, 3, 4), np.float32)])
+    np.testing.assert_array_equal(result, np.where(condition, x, y))
+
+
+INDICES = np.array([[0, 4, -1], [-5, 4, 2]])
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_gather(tmp_path, dim, dtype):
+    x = normal(5, 5, 5)
+    expected = np.take(x, INDICES, axis=dim)
+    [result] = run(tmp_path, f"gather OPERANDS dim {dim}", [x, INDICES.astype(dtype)],
+                   [(expected.shape, np.float32)])
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_gather_grad(tmp_path, dim):
+    dy = normal(2, 3, 4) if dim == 0 else normal(4, 2, 3)
+    expected = np.zeros((5, 4), np.float32)
+    np.add.at(expected, INDICES, dy if dim == 0 else np.moveaxis(dy, 0, -1))
+    expected = expected if dim == 0 else expected.T
+    [result] = run(tmp_path, f"gather_grad OPERANDS dim {dim} extent 5", [dy, INDICES],
+                   [(expected.shape, np.float32)])
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_gather_grad_accumulates_in_f32(tmp_path):
+    # In f16, 2048 + 1 is 2048.
+    dy, indices = np.ones((4096, 1), np.float16), np.zeros(4096, np.int64)
+    [result] = run(tmp_path, "gather_grad OPERANDS dim 0 extent 2", [dy, indices],
+                   [((2, 1), np.float16)])
+    np.testing.assert_array_equal(result, [[4096], [0]])
 
 
 @pytest.mark.parametrize("op,result", [("cross_entropy", 2), ("pick", 1)])

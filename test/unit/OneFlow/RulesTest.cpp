@@ -149,6 +149,25 @@ TEST(Rules, Reshape) {
   EXPECT_EQ(reshape("tensor<1xf32>", "tensor<f32>"), withEveryPartial({}));
 }
 
+TEST(Rules, Norms) {
+  // Rows split as they are; a split of what is normalized is one to decompose,
+  // and the parameters follow it.
+  EXPECT_EQ(
+      signaturesOf(
+          "%x: tensor<8x4x6xf32>, %s: tensor<4x6xf32>",
+          "oneflow.layer_norm %x scale %s bias %s dims_from 1 {epsilon = "
+          "0.0 : f64} : (tensor<8x4x6xf32>, tensor<4x6xf32>, "
+          "tensor<4x6xf32>) -> (tensor<8x4x6xf32>, tensor<8x1x1xf32>, "
+          "tensor<8x1x1xf32>)"),
+      (Signatures{"S(0) B B > S(0) S(0) S(0)", "!S(1) S(0) S(0) > S(1) B B",
+                  "!S(2) S(1) S(1) > S(2) B B"}));
+  EXPECT_EQ(
+      signaturesOf("%x: tensor<8x4xf32>",
+                   "oneflow.rms_norm %x dims_from 1 {epsilon = 0.0 : f64} : "
+                   "(tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x1xf32>)"),
+      (Signatures{"S(0) > S(0) S(0)", "!S(1) > S(1) B"}));
+}
+
 TEST(Rules, Classes) {
   EXPECT_EQ(signaturesOf("%a: tensor<8x4xf32>", "oneflow.softmax %a dim 1 : "
                                                 "tensor<8x4xf32>"),
@@ -175,6 +194,67 @@ TEST(Rules, Classes) {
                    "oneflow.pick %a, %l : (tensor<8x4xf32>, tensor<8xi64>) -> "
                    "tensor<8xf32>"),
       (Signatures{"S(0) S(0) > S(0)", "S(1) B > P(sum)", "P(sum) B > P(sum)"}));
+}
+
+TEST(Rules, Parts) {
+  // What is touched is whole, what is taken in full is not.
+  EXPECT_EQ(signaturesOf("%a: tensor<8x4x6xf32>",
+                         "oneflow.slice %a offsets [0, 1, 0] sizes [8, 3, 6] "
+                         "strides [1, 1, 1] : (tensor<8x4x6xf32>) -> "
+                         "tensor<8x3x6xf32>"),
+            withEveryPartial({"S(0) > S(0)", "S(2) > S(2)"}));
+  auto pad = [](const std::string &value) {
+    return signaturesOf("%a: tensor<8x4xf32>",
+                        "oneflow.pad %a low [0, 1] high [0, 0] interior [0, "
+                        "1] value " +
+                            value +
+                            " : f32 : (tensor<8x4xf32>) -> tensor<8x8xf32>");
+  };
+  // The value must stay what it is when parts are combined.
+  Signatures padding{"S(0) > S(0)", "P(max) > P(max)", "P(min) > P(min)"};
+  EXPECT_EQ(pad("2.0"), padding);
+  padding.insert("P(prod) > P(prod)");
+  EXPECT_EQ(pad("1.0"), padding);
+  padding.insert("P(sum) > P(sum)");
+  EXPECT_EQ(pad("0.0"), padding);
+  EXPECT_EQ(signaturesOf("%a: tensor<8x4xf32>, %b: tensor<8x2xf32>",
+                         "oneflow.concat %a, %b dim 1 : (tensor<8x4xf32>, "
+                         "tensor<8x2xf32>) -> tensor<8x6xf32>"),
+            (Signatures{"S(0) S(0) > S(0)", "P(sum) P(sum) > P(sum)",
+                        "P(max) P(max) > P(max)", "P(min) P(min) > P(min)",
+                        "P(prod) P(prod) > P(prod)"}));
+}
+
+TEST(Rules, Choices) {
+  EXPECT_EQ(
+      signaturesOf("%c: tensor<4x1xi1>, %a: tensor<8x4x6xf32>, %b: tensor<f32>",
+                   "oneflow.select %c, %a, %b : (tensor<4x1xi1>, "
+                   "tensor<8x4x6xf32>, tensor<f32>) -> tensor<8x4x6xf32>"),
+      (Signatures{"B S(0) B > S(0)", "S(0) S(1) B > S(1)", "B S(2) B > S(2)",
+                  "B P(sum) P(sum) > P(sum)", "B P(max) P(max) > P(max)",
+                  "B P(min) P(min) > P(min)", "B P(prod) P(prod) > P(prod)"}));
+  auto gather = [](const std::string &element) {
+    return signaturesOf(
+        "%a: tensor<8x9x6x" + element + ">, %i: tensor<3x5xi64>",
+        "oneflow.gather %a, %i dim 1 : (tensor<8x9x6x" + element +
+            ">, tensor<3x5xi64>) -> tensor<8x3x5x6x" + element + ">");
+  };
+  // A vocabulary is split by its rows: every rank answers for its own.
+  Signatures gathers{
+      "S(0) B > S(0)",     "S(2) B > S(3)",       "B S(0) > S(1)",
+      "B S(1) > S(2)",     "P(sum) B > P(sum)",   "P(max) B > P(max)",
+      "P(min) B > P(min)", "P(prod) B > P(prod)", "S(1) B > P(sum)"};
+  EXPECT_EQ(gather("f32"), gathers);
+  EXPECT_EQ(gather("i32"), gathers);
+  gathers.erase("S(1) B > P(sum)");
+  EXPECT_EQ(gather("i1"), gathers);
+  EXPECT_EQ(signaturesOf("%d: tensor<8x3x5x6xf32>, %i: tensor<3x5xi64>",
+                         "oneflow.gather_grad %d, %i dim 1 extent 9 : "
+                         "(tensor<8x3x5x6xf32>, tensor<3x5xi64>) -> "
+                         "tensor<8x9x6xf32>"),
+            (Signatures{"S(0) B > S(0)", "B B > S(1)", "S(3) B > S(2)",
+                        "S(1) S(0) > P(sum)", "S(2) S(1) > P(sum)",
+                        "P(sum) B > P(sum)"}));
 }
 
 TEST(Rules, Optimizers) {
@@ -209,9 +289,22 @@ TEST(Rules, Elementwise) {
                    "tensor<8x4xf32>"),
       (Signatures{"S(0) B > S(0)", "S(1) S(0) > S(1)",
                   "P(sum) P(sum) > P(sum)"}));
+  // The neutral element of a maximum has no square root.
+  EXPECT_EQ(
+      signaturesOf("%a: tensor<8xf32>", "oneflow.sqrt %a : tensor<8xf32>"),
+      (Signatures{"S(0) > S(0)", "P(min) > P(min)"}));
   EXPECT_EQ(signaturesOf("%a: tensor<8xf32>", "oneflow.neg %a : tensor<8xf32>"),
             (Signatures{"S(0) > S(0)", "P(sum) > P(sum)", "P(max) > P(min)",
                         "P(min) > P(max)"}));
+  EXPECT_EQ(signaturesOf("%a: tensor<8xf32>",
+                         "oneflow.cast %a : (tensor<8xf32>) -> "
+                         "tensor<8xbf16>"),
+            (Signatures{"S(0) > S(0)", "P(max) > P(max)", "P(min) > P(min)",
+                        "P(sum) > P(sum)"}));
+  EXPECT_EQ(signaturesOf("%a: tensor<8xi64>",
+                         "oneflow.cast %a : (tensor<8xi64>) -> "
+                         "tensor<8xf32>"),
+            (Signatures{"S(0) > S(0)", "P(max) > P(max)", "P(min) > P(min)"}));
   EXPECT_EQ(signaturesOf("%a: tensor<8xi1>",
                          "oneflow.cast %a : (tensor<8xi1>) -> "
                          "tensor<8xf32>"),

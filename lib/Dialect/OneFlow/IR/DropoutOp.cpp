@@ -35,6 +35,11 @@ LogicalResult DropoutOp::verify() {
   if (getStep() && getStep().getType().getRank() != 0)
     return emitOpError("dropout_c2: expected a scalar step, got: ")
            << getStep().getType();
+  if (getOffset() &&
+      (getOffset().getType().getRank() != 0 || getType().getRank() == 0))
+    return emitOpError("dropout_c3: expected a scalar offset and an x with a "
+                       "dimension 0, got: ")
+           << getOffset().getType() << " and " << getType();
   return success();
 }
 
@@ -45,26 +50,28 @@ sbp::OpRule DropoutOp::getSbpRule() {
 LogicalResult DropoutOp::buildGradient(OpBuilder &b, ArrayRef<Value> dy,
                                        SmallVectorImpl<Value> &dx) {
   // The same draw again: cheaper than keeping the mask.
-  dx.push_back(DropoutOp::create(b, getLoc(), dy[0], getStep(), getRatioAttr(),
-                                 getSeedAttr(), getIdAttr(), nullptr, nullptr));
-  if (getStep())
-    dx.push_back({});
+  dx.push_back(DropoutOp::create(b, getLoc(), dy[0], getStep(), getOffset(),
+                                 getRatioAttr(), getSeedAttr(), getIdAttr(),
+                                 nullptr, nullptr));
+  dx.resize(getNumOperands());
   return success();
 }
 
 /// The row-major number of the element of the logical tensor that a linalg body
-/// is at.
+/// is at, as i64 whatever the width of an index is. `offsets` are i64.
 static Value logicalIndex(OpBuilder &b, Location loc, ArrayRef<int64_t> shape,
                           ArrayRef<Value> offsets) {
-  Value index = arith::ConstantIndexOp::create(b, loc, 0);
+  Type i64 = b.getI64Type();
+  Value index = intScalar(b, loc, i64, 0);
   for (auto [dim, extent] : llvm::enumerate(shape)) {
-    Value position = arith::AddIOp::create(
-        b, loc, linalg::IndexOp::create(b, loc, dim), offsets[dim]);
-    Value scaled = arith::MulIOp::create(
-        b, loc, index, arith::ConstantIndexOp::create(b, loc, extent));
+    Value local = arith::IndexCastOp::create(
+        b, loc, i64, linalg::IndexOp::create(b, loc, dim));
+    Value position = arith::AddIOp::create(b, loc, local, offsets[dim]);
+    Value scaled =
+        arith::MulIOp::create(b, loc, index, intScalar(b, loc, i64, extent));
     index = arith::AddIOp::create(b, loc, scaled, position);
   }
-  return arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
+  return index;
 }
 
 FailureOr<SmallVector<Value>> DropoutOp::buildLocal(OpBuilder &b,
@@ -76,13 +83,18 @@ FailureOr<SmallVector<Value>> DropoutOp::buildLocal(OpBuilder &b,
   TensorBuilder tensors(b, at);
   Type i32 = b.getI32Type(), i64 = b.getI64Type();
   ArrayRef<int64_t> shape = getType().getShape();
+  auto scalarOperand = [&](unsigned index) -> Value {
+    return tensor::ExtractOp::create(b, at, view.getOperand(index),
+                                     ValueRange{});
+  };
   SmallVector<Value> offsets;
   for (size_t dim = 0; dim < shape.size(); ++dim)
-    offsets.push_back(
-        getValueOrCreateConstantIndexOp(b, at, view.getOperandOffset(0, dim)));
-  Value step = arith::TruncIOp::create(
-      b, at, i32,
-      tensor::ExtractOp::create(b, at, view.getOperand(1), ValueRange{}));
+    offsets.push_back(arith::IndexCastOp::create(
+        b, at, i64,
+        getValueOrCreateConstantIndexOp(b, at, view.getOperandOffset(0, dim))));
+  if (getOffset())
+    offsets[0] = arith::AddIOp::create(b, at, offsets[0], scalarOperand(2));
+  Value step = arith::TruncIOp::create(b, at, i32, scalarOperand(1));
   auto word = [&](uint64_t value) {
     return intScalar(b, at, i32, static_cast<int32_t>(value));
   };

@@ -47,6 +47,16 @@ sbp::PartialRule oneflow::passes(std::vector<unsigned> operands,
   return {std::move(operands), reducer, reducer};
 }
 
+PartialRules oneflow::passesEvery(std::vector<unsigned> operands) {
+  PartialRules rules;
+  for (Reducer reducer :
+       {Reducer::Sum, Reducer::Max, Reducer::Min, Reducer::Prod})
+    rules.push_back(passes(operands, reducer));
+  return rules;
+}
+
+PartialRules oneflow::selectPartials() { return passesEvery({1, 2}); }
+
 PartialRules oneflow::dividend(Operation *op) {
   if (isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
     return {linearIn(0)};
@@ -54,10 +64,15 @@ PartialRules oneflow::dividend(Operation *op) {
 }
 
 PartialRules oneflow::castPartials(Operation *op) {
-  if (isa<FloatType>(getElementTypeOrSelf(op->getOperand(0).getType())) &&
-      isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
-    return {linearIn(0)};
-  return {};
+  Type from = getElementTypeOrSelf(op->getOperand(0).getType());
+  if (!isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())) ||
+      from.isInteger(1))
+    return {};
+  // Rounding keeps order. To integers it does too, but takes NaN to a number.
+  PartialRules rules = increasing();
+  if (isa<FloatType>(from))
+    rules.push_back(linearIn(0));
+  return rules;
 }
 
 sbp::OpRule oneflow::elementwiseRule(Operation *op, PartialRules partials) {

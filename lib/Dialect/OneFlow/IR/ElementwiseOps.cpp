@@ -338,7 +338,8 @@ LogicalResult MinOp::buildGradient(OpBuilder &b, ArrayRef<Value> dy,
 //===----------------------------------------------------------------------===//
 
 OpFoldResult CastOp::fold(FoldAdaptor) {
-  return getX().getType() == getType() ? OpFoldResult(getX()) : OpFoldResult();
+  bool same = getX().getType() == getType() && !isPinned(*this);
+  return same ? OpFoldResult(getX()) : OpFoldResult();
 }
 
 /// Float to integer: truncated, NaN to 0, saturated at the type's ends. The

@@ -42,6 +42,13 @@ Value graph::exp(OpBuilder &b, Location loc, Value x) {
   return ExpOp::create(b, loc, x, nullptr, nullptr);
 }
 
+Value graph::cast(OpBuilder &b, Location loc, Value x, Type element) {
+  auto type = llvm::cast<RankedTensorType>(x.getType());
+  if (type.getElementType() == element)
+    return x;
+  return CastOp::create(b, loc, type.clone(element), x, nullptr, nullptr);
+}
+
 Value graph::sum(OpBuilder &b, Location loc, Value x, ArrayRef<int64_t> dims,
                  bool keepDims) {
   return ReduceOp::create(b, loc, x, ReduceKind::Sum, dims, keepDims, nullptr,
@@ -50,7 +57,7 @@ Value graph::sum(OpBuilder &b, Location loc, Value x, ArrayRef<int64_t> dims,
 
 Value graph::reshape(OpBuilder &b, Location loc, Value x,
                      ArrayRef<int64_t> shape) {
-  auto type = cast<RankedTensorType>(x.getType());
+  auto type = llvm::cast<RankedTensorType>(x.getType());
   if (type.getShape() == shape)
     return x;
   return ReshapeOp::create(b, loc, type.clone(shape), x, nullptr, nullptr);
@@ -58,7 +65,7 @@ Value graph::reshape(OpBuilder &b, Location loc, Value x,
 
 Value graph::broadcast(OpBuilder &b, Location loc, Value x,
                        ArrayRef<int64_t> shape) {
-  auto type = cast<RankedTensorType>(x.getType());
+  auto type = llvm::cast<RankedTensorType>(x.getType());
   if (type.getShape() == shape)
     return x;
   return BroadcastOp::create(b, loc, type.clone(shape), x, nullptr, nullptr);
@@ -67,15 +74,13 @@ Value graph::broadcast(OpBuilder &b, Location loc, Value x,
 Value graph::mask(OpBuilder &b, Location loc, CompareKind kind, Value lhs,
                   Value rhs, Value like) {
   Value test = CompareOp::create(b, loc, lhs, rhs, kind, nullptr, nullptr);
-  Type type = cast<RankedTensorType>(test.getType())
-                  .clone(getElementTypeOrSelf(like.getType()));
-  return CastOp::create(b, loc, type, test, nullptr, nullptr);
+  return cast(b, loc, test, getElementTypeOrSelf(like.getType()));
 }
 
 Value graph::reduceTo(OpBuilder &b, Location loc, Value gradient,
                       Value operand) {
-  auto from = cast<RankedTensorType>(gradient.getType());
-  auto to = cast<RankedTensorType>(operand.getType());
+  auto from = llvm::cast<RankedTensorType>(gradient.getType());
+  auto to = llvm::cast<RankedTensorType>(operand.getType());
   if (from == to)
     return gradient;
   int64_t lead = from.getRank() - to.getRank();

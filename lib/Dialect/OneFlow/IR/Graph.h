@@ -30,6 +30,8 @@ Value mul(OpBuilder &b, Location loc, Value lhs, Value rhs);
 Value div(OpBuilder &b, Location loc, Value lhs, Value rhs);
 Value neg(OpBuilder &b, Location loc, Value x);
 Value exp(OpBuilder &b, Location loc, Value x);
+/// x itself where it has that element type already.
+Value cast(OpBuilder &b, Location loc, Value x, mlir::Type element);
 
 /// Sum over `dims`.
 Value sum(OpBuilder &b, Location loc, Value x, llvm::ArrayRef<int64_t> dims,

@@ -21,15 +21,11 @@
 using namespace mlir;
 using namespace oneflow;
 
-static PartialRules everyPartial() {
-  return {passes({0}, sbp::Reducer::Sum), passes({0}, sbp::Reducer::Max),
-          passes({0}, sbp::Reducer::Min), passes({0}, sbp::Reducer::Prod)};
-}
-
-/// Two ops merge only before signatures are chosen: afterwards what lies
-/// between them may be wanted as it is.
+/// Two ops merge only before signatures are chosen, and where none is asked
+/// for: else what lies between them may be wanted as it is.
 template <typename OpT> static bool mayMerge(OpT first, OpT second) {
   return first && !first.getSignatureAttr() && !second.getSignatureAttr() &&
+         !isPinned(first) && !isPinned(second) &&
          first.getPlacementAttr() == second.getPlacementAttr();
 }
 
@@ -54,12 +50,13 @@ LogicalResult BroadcastOp::verify() {
 }
 
 OpFoldResult BroadcastOp::fold(FoldAdaptor) {
-  bool same = getX().getType() == getType() && getType().hasStaticShape();
+  bool same = getX().getType() == getType() && getType().hasStaticShape() &&
+              !isPinned(*this);
   return same ? OpFoldResult(getX()) : OpFoldResult();
 }
 
 sbp::OpRule BroadcastOp::getSbpRule() {
-  return elementwiseRule(*this, everyPartial());
+  return elementwiseRule(*this, passesEvery({0}));
 }
 
 LogicalResult BroadcastOp::buildGradient(OpBuilder &b, ArrayRef<Value> dy,
@@ -97,7 +94,7 @@ TransposeOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
 }
 
 OpFoldResult TransposeOp::fold(FoldAdaptor) {
-  bool identity = isIdentityPermutation(getPermutation());
+  bool identity = isIdentityPermutation(getPermutation()) && !isPinned(*this);
   return identity ? OpFoldResult(getX()) : OpFoldResult();
 }
 
@@ -150,7 +147,7 @@ sbp::OpRule TransposeOp::getSbpRule() {
     result.push_back(x[dim]);
   rule.operands = {std::move(x)};
   rule.results = {std::move(result)};
-  rule.partials = everyPartial();
+  rule.partials = passesEvery({0});
   return rule;
 }
 
@@ -191,7 +188,8 @@ LogicalResult ReshapeOp::verify() {
 }
 
 OpFoldResult ReshapeOp::fold(FoldAdaptor) {
-  bool same = getX().getType() == getType() && getType().hasStaticShape();
+  bool same = getX().getType() == getType() && getType().hasStaticShape() &&
+              !isPinned(*this);
   return same ? OpFoldResult(getX()) : OpFoldResult();
 }
 
@@ -263,7 +261,7 @@ sbp::OpRule ReshapeOp::getSbpRule() {
   }
   rule.operands = {std::move(x.factors)};
   rule.results = {std::move(result.factors)};
-  rule.partials = everyPartial();
+  rule.partials = passesEvery({0});
   return rule;
 }
 

@@ -79,6 +79,26 @@ LogicalResult VariableOp::verify() {
       initial && initial.getType() != getType())
     return emitOpError("variable_c2: expected an initial value of type ")
            << getType() << ", got: " << initial.getType();
+  PartAttr part = getPartAttr();
+  if (!part)
+    return success();
+  ArrayRef<int64_t> shape = type.getShape(), whole = part.getShape();
+  int64_t dim = part.getDim();
+  if (dim < 0 || dim >= type.getRank() || whole.size() != shape.size())
+    return emitOpError("variable_c3: expected a dimension of the part and a "
+                       "whole of its rank, ")
+           << type.getRank() << ", got: dim " << dim << " of [" << whole << "]";
+  for (int64_t d = 0; d < type.getRank(); ++d)
+    if (d != dim && shape[d] != whole[d])
+      return emitOpError("variable_c3: expected the whole's extent ")
+             << whole[d] << " in dimension " << d << ", got: " << shape[d];
+  // Written so that no sum can overflow.
+  if (part.getOffset() < 0 || shape[dim] > whole[dim] ||
+      part.getOffset() > whole[dim] - shape[dim])
+    return emitOpError("variable_c3: expected an interval of the whole's "
+                       "extent ")
+           << whole[dim] << " in dimension " << dim << ", got: " << shape[dim]
+           << " elements from " << part.getOffset();
   return success();
 }
 

@@ -34,6 +34,11 @@ sbp::PartialRule linearIn(unsigned operand);
 sbp::PartialRule linearIn(std::vector<unsigned> operands);
 /// P(reducer) on these operands gives P(reducer).
 sbp::PartialRule passes(std::vector<unsigned> operands, sbp::Reducer reducer);
+/// Every partial value passes these operands together, as it does where
+/// elements are moved but not computed.
+PartialRules passesEvery(std::vector<unsigned> operands);
+/// With a whole condition, partial values pass lhs and rhs together.
+PartialRules selectPartials();
 /// A quotient is linear in its dividend, but not where integers truncate.
 PartialRules dividend(mlir::Operation *op);
 /// A cast between floats is linear up to rounding; no other is.

@@ -67,10 +67,14 @@ def OneFlow_ErfOp : OneFlow_UnaryOp<"erf", Increasing> {
 def OneFlow_ExpOp : OneFlow_UnaryOp<"exp", Increasing> {
   let summary = "e to the power x";
 }
-def OneFlow_LogOp : OneFlow_UnaryOp<"log", Increasing> {
+// Increasing where they are defined. A part of a maximum may lie outside, as the neutral
+// element does, and its NaN would win; one of a minimum makes the whole NaN as well.
+defvar IncreasingAboveZero =
+    "{::oneflow::passes({0}, ::oneflow::sbp::Reducer::Min)}";
+def OneFlow_LogOp : OneFlow_UnaryOp<"log", IncreasingAboveZero> {
   let summary = "natural logarithm";
 }
-def OneFlow_SqrtOp : OneFlow_UnaryOp<"sqrt", Increasing> {
+def OneFlow_SqrtOp : OneFlow_UnaryOp<"sqrt", IncreasingAboveZero> {
   let summary = "square root";
 }
 def OneFlow_NegOp : OneFlow_UnaryOp<"neg", "::oneflow::negation()"> {
@@ -197,24 +201,42 @@ def OneFlow_CastOp : OneFlow_ElementwiseOp<"cast", (ins OneFlow_Tensor:$x),
 
 def OneFlow_DropoutOp : OneFlow_ComputeOp<"dropout",
     (ins OneFlow_FloatTensor:$x, Optional<RankedTensorOf<[I64]>>:$step,
+         Optional<RankedTensorOf<[I64]>>:$offset,
          F64Attr:$ratio, I64Attr:$seed, I64Attr:$id),
-    [AllTypesMatch<["x", "result"]>,
+    [AllTypesMatch<["x", "result"]>, AttrSizedOperandSegments,
      DeclareOpInterfaceMethods<GradientOpInterface>]> {
   let summary = "zeroes elements at random and scales the others";
   let description = [{
     Each element is kept with probability 1 - ratio and then divided by it. The draw is
-    Philox 4x32-10 (Salmon et al., SC'11) keyed by `seed` and counted by (`id`, step,
-    logical element index), so it is the same under every SBP and mesh. Without `step`
-    the op is the identity: training supplies it.
+    the first word of Philox 4x32-10 (Salmon et al., SC'11); an element is dropped where
+    it is below ratio * 2^32. The key is `seed`, the counter is
+
+    | word | holds |
+    |---|---|
+    | 0, 1 | the low and the high half of the element's logical index, 64 bits |
+    | 2 | the low 32 bits of `step` |
+    | 3 | the low 32 bits of `id` |
+
+    so it is the same under every SBP and mesh. The logical index is row-major. Where x
+    is a part of a batch along dimension 0, `offset` is the index in the whole batch of
+    x's first row, and x's rows draw what they draw there; without it that is 0. Without
+    `step` the op is the identity: training supplies it.
+
+    Example:
+    ```mlir
+    %y = oneflow.dropout %x at %step : tensor<i64> offset %offset : tensor<i64>
+        {ratio = 0.25 : f64, seed = 3 : i64, id = 7 : i64} : tensor<4x3xf32>
+    ```
 
     Constraints:
     1. dropout_c1: 0 <= ratio < 1
     2. dropout_c2: step is a scalar
+    3. dropout_c3: offset is a scalar, and x has a dimension 0
   }];
   let results = (outs OneFlow_FloatTensor:$result);
   let assemblyFormat = [{
-    $x (`at` $step^ `:` type($step))? `` custom<Spread>($placement, $signature) attr-dict
-    `:` type($x)
+    $x (`at` $step^ `:` type($step))? (`offset` $offset^ `:` type($offset))? ``
+    custom<Spread>($placement, $signature) attr-dict `:` type($x)
   }];
   let hasVerifier = 1;
 }

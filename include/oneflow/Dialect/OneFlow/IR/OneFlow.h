@@ -16,6 +16,7 @@
 #include "oneflow/Dialect/OneFlow/IR/Assembly.h"
 #include "oneflow/Interfaces/LocalView.h"
 #include "oneflow/Sbp/Rule.h"
+#include "oneflow/Sbp/Sharding.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
@@ -61,6 +62,15 @@ sbp::Shape shapeOf(mlir::Value value);
 /// missing.
 PlacementOp lookupPlacement(mlir::Operation *op,
                             mlir::FlatSymbolRefAttr symbol);
+
+/// Discardable attributes by which the user pins how things lie, see the
+/// dialect's description.
+inline constexpr llvm::StringLiteral kSbpAttrName = "oneflow.sbp";
+inline constexpr llvm::StringLiteral kShardingAttrName = "oneflow.sharding";
+
+/// True when such an attribute asks something of the op: then it must not
+/// vanish into others before that was heard.
+bool isPinned(mlir::Operation *op);
 
 } // namespace oneflow
 

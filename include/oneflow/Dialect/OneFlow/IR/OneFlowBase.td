@@ -28,7 +28,17 @@ def OneFlow_Dialect : Dialect {
     rewrite attributes only. State is threaded: every `oneflow.read` sees a variable
     as it was when the step began, and `oneflow.update` says what it holds when the
     step ends.
+
+    Two discardable attributes pin how things lie, until inference wrote it down:
+
+    - `oneflow.sbp`, on ops and variables, is a list of texts such as `"S(0)@dp"`,
+      `"in1=S(1)@tp"` or `"out0=[S(0), ?]"`: along which mesh axis, or all of them,
+      the storage of a variable or the operands and results of an op (the first
+      result where none is named) have which SBP.
+    - `oneflow.sharding`, on ops, is a list of `#oneflow.sharding`: which device holds
+      which shard, as an ONNX model says it.
   }];
+  let hasOperationAttrVerify = 1;
   let useDefaultAttributePrinterParser = 1;
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
@@ -69,6 +79,44 @@ def OneFlow_SignatureAttr : OneFlow_Attr<"Signature", "signature"> {
     static SignatureAttr get(::mlir::MLIRContext *context,
                              const ::oneflow::sbp::NdSignature &signature);
     ::oneflow::sbp::NdSignature toNdSignature() const;
+  }];
+}
+
+def OneFlow_PartAttr : OneFlow_Attr<"Part", "part"> {
+  let summary = "which part of a larger logical tensor a variable is";
+  let description = [{
+    The larger tensor, the whole, is what the user knows: by its name and shape it is
+    listed, saved and loaded. A part holds `[offset, offset + its own extent)` of the
+    whole's dimension `dim`, and all of the others.
+
+    Example: `#oneflow<part "W" [768, 2304] at dim 1 offset 768>`.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$whole,
+                        ArrayRefParameter<"int64_t">:$shape,
+                        "int64_t":$dim, "int64_t":$offset);
+  let assemblyFormat = "`` $whole ` ` `[` $shape `]` `at` `dim` $dim `offset` $offset";
+}
+
+def OneFlow_ShardingAttr : OneFlow_Attr<"Sharding", "sharding"> {
+  let summary = "which devices hold which shards of an operand or result";
+  let description = [{
+    `groups` are the devices of each shard, counted with the last of `dims` fastest;
+    each of `dims` is a dimension, the number of its shards, and, if it is not 1, the
+    block on whose multiples cuts fall (oneflow/Sbp/Sharding.h).
+
+    Example: halves of dimension 0, each on two of four devices:
+    `#oneflow.sharding<in 1, groups = [[0, 1], [2, 3]], dims = [[0, 2]], devices = 4>`.
+  }];
+  let parameters = (ins "bool":$isOperand, "unsigned":$index,
+                        "::mlir::ArrayAttr":$groups, "::mlir::ArrayAttr":$dims,
+                        "int64_t":$devices);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    static ShardingAttr get(::mlir::MLIRContext *context, bool isOperand,
+                            unsigned index,
+                            const ::oneflow::sbp::Sharding &sharding,
+                            int64_t devices);
+    ::oneflow::sbp::Sharding toSharding() const;
   }];
 }
 

@@ -7,6 +7,8 @@
 include "oneflow/Dialect/OneFlow/IR/StructuralOps.td"
 include "oneflow/Dialect/OneFlow/IR/ElementwiseOps.td"
 include "oneflow/Dialect/OneFlow/IR/TensorOps.td"
+include "oneflow/Dialect/OneFlow/IR/NormOps.td"
+include "oneflow/Dialect/OneFlow/IR/IndexOps.td"
 include "oneflow/Dialect/OneFlow/IR/TrainingOps.td"
 
 #endif // ONEFLOW_DIALECT_ONEFLOW_IR_ONEFLOWOPS_TD

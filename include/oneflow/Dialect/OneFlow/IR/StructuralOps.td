@@ -50,13 +50,23 @@ def OneFlow_VariableOp : OneFlow_Op<"variable", [Symbol]> {
     differentiation computes gradients of. `like` names the parameter that an
     optimizer's state belongs to: it lies as that does.
 
+    `part of` says that the variable is an interval of a larger tensor, which the user
+    goes on seeing whole, under its name. To the compiler each part is a variable like
+    any other, so that each can be split where the whole, several projections in one
+    matrix, cannot. The parts of one whole tile it, which `--oneflow-verify-spread`
+    checks.
+
     Constraints:
     1. variable_c1: the type is static
     2. variable_c2: the initial value has the variable's type
+    3. variable_c3: a part has its whole's rank, its extent in every dimension but
+       `dim`, and lies within the whole in that one
 
     ```mlir
     oneflow.variable @bias : tensor<4xf32> = dense<0.5> : tensor<4xf32> {trainable}
     oneflow.variable @momentum on @mesh storage [S(0)] : tensor<4xf32>
+    oneflow.variable @W.0 part of "W" [8, 6] at dim 1 offset 0 : tensor<8x4xf32>
+    oneflow.variable @W.1 part of "W" [8, 6] at dim 1 offset 4 : tensor<8x2xf32>
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
@@ -65,9 +75,10 @@ def OneFlow_VariableOp : OneFlow_Op<"variable", [Symbol]> {
                        UnitAttr:$trainable,
                        OptionalAttr<FlatSymbolRefAttr>:$like,
                        OptionalAttr<FlatSymbolRefAttr>:$placement,
-                       OptionalAttr<OneFlow_NdSbpAttr>:$storage);
+                       OptionalAttr<OneFlow_NdSbpAttr>:$storage,
+                       OptionalAttr<OneFlow_PartAttr>:$part);
   let assemblyFormat = [{
-    $sym_name (`like` $like^)? (`on` $placement^)? (`storage` custom<NdSbp>($storage)^)?
+    $sym_name (`part` `of` $part^)? (`like` $like^)? (`on` $placement^)? (`storage` custom<NdSbp>($storage)^)?
     `:` $type (`=` $initial^)? attr-dict
   }];
   let hasVerifier = 1;
