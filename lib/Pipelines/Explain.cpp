@@ -11,9 +11,8 @@
 
 #include "oneflow/Pipelines/Explain.h"
 
-#include "oneflow/Dialect/OneFlow/IR/OneFlow.h"
+#include "oneflow/Dialect/OneFlow/Transforms/BoxingRequest.h"
 #include "oneflow/Interfaces/SourceName.h"
-#include "oneflow/Sbp/Boxing.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/Format.h"
@@ -22,42 +21,23 @@ using namespace mlir;
 using namespace oneflow;
 
 void oneflow::explainBoxing(ModuleOp module, raw_ostream &out) {
-  out << "function\tstep\tfrom\tto\ttensor\tbytes\tmicroseconds\tsource\n";
+  out << "function\tstep\tfrom\tto\ttensor\tbytes\tmicroseconds\tpeak_bytes\t"
+         "bound_bytes\tgather_bytes\tsource\n";
+  sbp::BoxingPlans plans;
   for (auto function : module.getOps<func::FuncOp>()) {
     function.walk([&](BoxingOp boxing) {
-      SignatureAttr signature = boxing.getSignatureAttr();
-      PlacementOp placement =
-          lookupPlacement(boxing, boxing.getPlacementAttr());
-      if (!signature || !placement)
+      std::optional<sbp::BoxingRequest> request = boxingRequest(boxing);
+      const sbp::BoxingPlan *plan = findPlanOf(boxing, plans);
+      if (!request || !plan)
         return;
-      sbp::NdSbp from = signature.getOperands()[0].toNdSbp();
-      sbp::NdSbp to = signature.getResults()[0].toNdSbp();
-      auto type = cast<RankedTensorType>(boxing.getType());
-      int64_t elementBytes = std::max<int64_t>(
-          type.getElementType().getIntOrFloatBitWidth() / 8, 1);
-      sbp::Mesh mesh = placement.getMesh();
-      std::vector<sbp::Link> links(mesh.size());
-      std::string step = "exchange";
-      sbp::BoxingCost cost;
-      if (!boxing.getSourceAttr()) {
-        auto steps =
-            sbp::planBoxing(from, to, shapeOf(boxing.getResult()), mesh);
-        if (steps) {
-          step.clear();
-          for (const sbp::BoxingStep &part : *steps) {
-            step +=
-                (step.empty() ? "" : "+") + std::string(toString(part.kind));
-            sbp::BoxingCost own = sbp::stepCost(
-                part, shapeOf(boxing.getResult()), elementBytes, mesh, links);
-            cost.bytesMoved += own.bytesMoved;
-            cost.seconds += own.seconds;
-          }
-        }
-      }
-      out << function.getName() << "\t" << step << "\t" << sbp::toString(from)
-          << "\t" << sbp::toString(to) << "\t" << type << "\t"
-          << cost.bytesMoved << "\t" << llvm::format("%.2f", cost.seconds * 1e6)
-          << "\t" << sourceLocation(boxing.getLoc()) << "\n";
+      sbp::BoxingStep step = sbp::directStep(*request);
+      out << function.getName() << "\t" << toString(step.kind) << "\t"
+          << sbp::toString(step.from) << "\t" << sbp::toString(step.to) << "\t"
+          << boxing.getType() << "\t" << step.cost.bytesMoved << "\t"
+          << llvm::format("%.2f", step.cost.seconds * 1e6) << "\t"
+          << step.peakBytes << "\t" << plan->boundBytes << "\t"
+          << plan->gatherBytes << "\t" << sourceLocation(boxing.getLoc())
+          << "\n";
     });
   }
 }

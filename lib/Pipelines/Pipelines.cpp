@@ -39,6 +39,10 @@ void oneflow::buildLogicalPipeline(OpPassManager &passes,
   // Everything below needs static logical shapes.
   passes.addPass(createInferShapesPass());
   passes.addPass(createCanonicalizerPass());
+  // Before differentiation, which then knows the parts only: gradients of the
+  // whole would have to be put together, and optimizer state, too.
+  if (options.unpack)
+    passes.addPass(createUnpackVariablesPass());
   if (options.train) {
     passes.addPass(
         createAttachLossPass({"main", options.output, options.loss}));

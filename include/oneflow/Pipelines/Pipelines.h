@@ -41,6 +41,11 @@ struct LogicalPipelineOptions
                              llvm::cl::init(1e-2)};
   Option<double> momentum{*this, "momentum", llvm::cl::desc("of sgd"),
                           llvm::cl::init(0.9)};
+  Option<bool> unpack{
+      *this, "unpack",
+      llvm::cl::desc("one variable per projection of packed ones, which pays "
+                     "only where a mesh axis may split them"),
+      llvm::cl::init(false)};
 };
 
 /// Logical graph to a placed and signed one with boxing.
@@ -51,8 +56,9 @@ struct SpreadPipelineOptions
                            llvm::cl::init("dp=1")};
   Option<std::string> device{*this, "device", llvm::cl::desc("cpu"),
                              llvm::cl::init("cpu")};
-  ListOption<std::string> hints{*this, "hints",
-                                llvm::cl::desc("PATTERN=SBP@AXIS")};
+  ListOption<std::string> hints{
+      *this, "hints",
+      llvm::cl::desc("PATTERN[:inN|:outN]=SBP@AXIS or =[SBP, ...]")};
   Option<bool> explain{*this, "explain",
                        llvm::cl::desc("say why each signature was chosen"),
                        llvm::cl::init(false)};

@@ -37,7 +37,7 @@ public:
         builder(function.getContext()),
         bufferType(actor::BufferType::get(function.getContext())) {}
 
-  LogicalResult build();
+  FailureOr<actor::GraphOp> build();
 
 private:
   LogicalResult makeBuffers();
@@ -285,7 +285,7 @@ void GraphBuilder::makeTask(Stage &stage) {
   makeUpdates(stage);
 }
 
-LogicalResult GraphBuilder::build() {
+FailureOr<actor::GraphOp> GraphBuilder::build() {
   builder.setInsertionPoint(function);
   auto graph = actor::GraphOp::create(builder, function.getLoc(),
                                       function.getName(), IntegerAttr());
@@ -294,7 +294,7 @@ LogicalResult GraphBuilder::build() {
     return failure();
   for (const std::unique_ptr<Stage> &stage : stages.getStages())
     makeTask(*stage);
-  return success();
+  return graph;
 }
 
 /// What the stages rely on; passes may run in any order.
@@ -337,10 +337,13 @@ struct ConvertCommToActorPass
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
       if (function->hasAttr("oneflow.kernel"))
         continue;
-      if (failed(verifyProgram(function)) ||
-          failed(GraphBuilder(function, outliner).build()))
+      if (failed(verifyProgram(function)))
         return signalPassFailure();
-      function.erase();
+      FailureOr<actor::GraphOp> graph =
+          GraphBuilder(function, outliner).build();
+      if (failed(graph))
+        return signalPassFailure();
+      outliner.replace(function, *graph);
     }
   }
 };

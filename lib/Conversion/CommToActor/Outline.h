@@ -38,6 +38,13 @@ public:
   /// the number of the scalar argument that holds its extent, or -1.
   OutlinedKernel outline(comm::KernelOp kernel);
 
+  /// Erases `program`, whose name `graph` has: kernels made later must not take
+  /// it.
+  void replace(mlir::Operation *program, mlir::Operation *graph) {
+    symbols.erase(program);
+    symbols.insert(graph);
+  }
+
 private:
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;

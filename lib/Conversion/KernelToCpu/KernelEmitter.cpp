@@ -488,6 +488,8 @@ Value KernelEmitter::stageItems(Stage &stage) {
     return rowItems(stage);
   case Stage::Kind::Contraction:
     return contractionItems(stage);
+  case Stage::Kind::Scatter:
+    return scatterItems(stage);
   }
   llvm_unreachable("unknown kind of stage");
 }
@@ -503,6 +505,9 @@ void KernelEmitter::emitStage(Stage &stage, Value begin, Value end) {
     break;
   case Stage::Kind::Contraction:
     emitContraction(stage, begin, end);
+    break;
+  case Stage::Kind::Scatter:
+    emitScatter(stage, begin, end);
     break;
   }
   for (Node *node : stage.nodes)

@@ -8,8 +8,8 @@
 // Emits a kernel, as grouped by KernelGraph, into the body of an llvm.func:
 // scf loops, arith and vector ops, llvm loads and stores. ToLLVM.cpp turns the
 // rest into the llvm dialect afterwards. Implemented in Values.cpp (a tensor at
-// an index), Loops.cpp (pointwise and row stages), Contractions.cpp and
-// KernelEmitter.cpp (buffers, items, the function itself).
+// an index), Loops.cpp (pointwise and row stages), Contractions.cpp,
+// Scatter.cpp and KernelEmitter.cpp (buffers, items, the function itself).
 //
 //===----------------------------------------------------------------------===//
 
@@ -172,6 +172,11 @@ private:
   void emitContraction(Stage &stage, Value begin, Value end);
   std::optional<Binding> view(Value tensor);
 
+  // Scatter.cpp
+  Value scatterRowsPerItem(Stage &stage);
+  Value scatterItems(Stage &stage);
+  void emitScatter(Stage &stage, Value begin, Value end);
+
   KernelGraph &graph;
   LowerKernelsOptions options;
   mlir::OpBuilder b;
@@ -184,6 +189,8 @@ private:
   llvm::DenseMap<Value, Binding> bindings;
   llvm::DenseMap<int, Binding> resultBindings;
   llvm::DenseMap<Value, Value> scalars;
+  /// Constants in the module's read-only data.
+  llvm::DenseMap<mlir::Operation *, mlir::LLVM::GlobalOp> tables;
   std::map<std::pair<int64_t, SmallVector<unsigned, 2>>, Value> extents;
   SmallVector<std::map<Key, Value>> memo;
   SmallVector<mlir::Attribute> scopes;

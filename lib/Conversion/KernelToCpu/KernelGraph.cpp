@@ -382,6 +382,7 @@ LogicalResult KernelGraph::addReduction(linalg::GenericOp op) {
   Node &node = addNode(op.getLoc());
   node.reduction = op;
   node.contraction = matchContraction(op);
+  node.scatter = matchScatter(op);
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   node.domain.resize(op.getNumLoops());
   SmallVector<bool> known(op.getNumLoops(), false);

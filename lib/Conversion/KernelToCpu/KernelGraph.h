@@ -65,6 +65,14 @@ struct Contraction {
   unsigned a = 0, b = 1;
 };
 
+/// A reduction that adds to rows whose numbers it reads: see Scatter.cpp.
+struct Scatter {
+  /// The parallel iteration dim that is compared with the index.
+  unsigned row;
+  /// Number of the input that gives the index.
+  unsigned index;
+};
+
 /// Makes one or more kept tensors.
 struct Node {
   /// A generic op that reduces; null if `results` are computed pointwise.
@@ -80,6 +88,7 @@ struct Node {
   SmallVector<int, 4> outDims;
   SmallVector<Access, 4> accesses;
   std::optional<Contraction> contraction;
+  std::optional<Scatter> scatter;
   /// Per row variable of the node's stage: the iteration dim.
   SmallVector<unsigned, 4> rowDims;
   mlir::Location loc;
@@ -91,7 +100,7 @@ struct Node {
 
 /// One loop nest.
 struct Stage {
-  enum class Kind { Pointwise, Rows, Contraction };
+  enum class Kind { Pointwise, Rows, Contraction, Scatter };
   Kind kind = Kind::Pointwise;
   SmallVector<Node *, 4> nodes; // in program order
   Extents rows;                 // extent per row variable
@@ -164,6 +173,9 @@ private:
 /// True if `op` multiplies two operands and sums: what the register-tiled code
 /// can compute.
 std::optional<Contraction> matchContraction(mlir::linalg::GenericOp op);
+
+/// The row and index of a sum into rows whose numbers are data.
+std::optional<Scatter> matchScatter(mlir::linalg::GenericOp op);
 
 /// True if `value` is an argument or kept tensor seen through reshapes, slices
 /// and permutations, so that one pointer and strides describe it.

@@ -141,6 +141,16 @@ KernelEmitter::findTransposed(Stage &stage, const PointwiseShape &shape) {
       if (access.indices.empty())
         continue;
       auto last = dyn_cast_or_null<AffineDimExpr>(access.indices.back());
+      // What is read once for a whole inner loop needs no tile.
+      bool variesInside =
+          !shape.groups.empty() &&
+          llvm::any_of(access.indices, [&](AffineExpr expr) {
+            return llvm::any_of(shape.groups.back(), [&](unsigned v) {
+              return expr && expr.isFunctionOfDim(node->rowDims[v]);
+            });
+          });
+      if (!variesInside)
+        continue;
       for (unsigned n = 0; last && n + 1 < shape.groups.size(); ++n)
         if (node->rowDims[shape.groups[n].back()] == last.getPosition() &&
             access.indices.size() > 1)

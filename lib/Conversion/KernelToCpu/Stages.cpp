@@ -91,6 +91,11 @@ static bool hasContraction(const Stage &stage) {
                       [](Node *node) { return node->contraction.has_value(); });
 }
 
+static bool hasScatter(const Stage &stage) {
+  return llvm::any_of(stage.nodes,
+                      [](Node *node) { return node->scatter.has_value(); });
+}
+
 static bool allPointwise(const Stage &stage) {
   return llvm::all_of(stage.nodes, [](Node *node) { return !node->reduction; });
 }
@@ -104,6 +109,9 @@ static unsigned wideDims(const Node &node) {
 }
 
 bool KernelGraph::tryMerge(Stage *producer, Stage *consumer) {
+  // What a scatter writes is not done before its last index was seen.
+  if (hasScatter(*producer) || hasScatter(*consumer))
+    return false;
   // A contraction takes pointwise readers only, and reads from memory only.
   if (hasContraction(*consumer))
     return false;
@@ -236,6 +244,8 @@ void KernelGraph::formStages() {
     });
     if (hasContraction(*stage))
       stage->kind = Stage::Kind::Contraction;
+    else if (hasScatter(*stage))
+      stage->kind = Stage::Kind::Scatter;
     else if (allPointwise(*stage) && wholeElements)
       stage->kind = Stage::Kind::Pointwise;
     else {

@@ -125,11 +125,7 @@ Value KernelEmitter::constantAt(arith::ConstantOp op, ArrayRef<Value> indices) {
                                      elements.getSplatValue<TypedAttr>());
   // A table in the module's read-only data.
   auto module = function->getParentOfType<ModuleOp>();
-  std::string name = (graph.kernel.getName() + "." +
-                      std::to_string(std::distance(op->getBlock()->begin(),
-                                                   op->getIterator())))
-                         .str();
-  auto global = module.lookupSymbol<LLVM::GlobalOp>(name);
+  LLVM::GlobalOp &global = tables[op];
   if (!global) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(function);
@@ -147,6 +143,10 @@ Value KernelEmitter::constantAt(arith::ConstantOp op, ArrayRef<Value> indices) {
       value = elements.reshape(
           RankedTensorType::get({elements.getNumElements()}, stored));
     }
+    // The module's functions have names of the user's choice.
+    std::string stem = (graph.kernel.getName() + ".table").str(), name = stem;
+    for (unsigned number = 1; module.lookupSymbol(name); ++number)
+      name = stem + std::to_string(number);
     global = LLVM::GlobalOp::create(
         b, op.getLoc(),
         LLVM::LLVMArrayType::get(stored, elements.getNumElements()),

@@ -176,6 +176,12 @@ LogicalResult FunctionConverter::convertToKernel(SpreadOpInterface op) {
 // Boxing
 //===----------------------------------------------------------------------===//
 
+/// Two placements may name the same mesh of the same ranks.
+static bool isSameRanks(PlacementOp a, PlacementOp b) {
+  return a && a.getMesh() == b.getMesh() &&
+         a.getFirstRank() == b.getFirstRank() && a.getDevice() == b.getDevice();
+}
+
 LogicalResult FunctionConverter::convertBoxing(BoxingOp op) {
   Location loc = op.getLoc();
   SignatureAttr signature = op.getSignatureAttr();
@@ -185,30 +191,13 @@ LogicalResult FunctionConverter::convertBoxing(BoxingOp op) {
   FlatSymbolRefAttr on = op.getPlacementAttr();
   FlatSymbolRefAttr source = op.getSourceAttr() ? op.getSourceAttr() : on;
 
-  if (source == on) {
-    SmallVector<unsigned> axes;
-    for (unsigned axis = 0; axis < from.size(); ++axis)
-      if (from[axis] != to[axis])
-        axes.push_back(axis);
-    if (axes.empty()) {
+  if (isSameRanks(lookupPlacement(op, source), placement)) {
+    if (from == to) {
       local[op.getResult()] = local.lookup(op.getValue());
       return success();
     }
-    bool reducerChange = axes.size() == 1 && from[axes[0]].isPartial() &&
-                         to[axes[0]].isPartial();
-    // A later split of the dimension that the step touches: the group along one
-    // axis does not hold what is needed (see planBoxing).
-    bool crossed = false;
-    for (unsigned axis = axes[0] + 1; axis < from.size(); ++axis)
-      for (const sbp::Sbp &side : {from[axes[0]], to[axes[0]]})
-        crossed |= side.isSplit() && from[axis].isSplit() &&
-                   from[axis].dim == side.dim;
-    // Other blocks of one dimension: neither side knows the extent of the
-    // whole.
-    bool reblock = from[axes[0]].isSplit() && to[axes[0]].isSplit() &&
-                   from[axes[0]].dim == to[axes[0]].dim;
-    if (axes.size() == 1 && !reducerChange && !crossed && !reblock)
-      return convertOneAxis(op, axes[0], from, to);
+    if (std::optional<int64_t> axis = sbp::collectiveAxis(from, to))
+      return convertOneAxis(op, static_cast<unsigned>(*axis), from, to);
   }
   LocalShape shape = getShape(op, op.getResult(), toAttr);
   local[op.getResult()] = comm::ExchangeOp::create(
@@ -281,7 +270,12 @@ LogicalResult FunctionConverter::convertOneAxis(BoxingOp op, unsigned axis,
     return success();
   }
 
-  // What is left moves nothing: B -> S, S -> P and B -> P are kernels.
+  // What is left moves nothing: B -> S, S -> P and B -> P are kernels, and
+  // along an axis of one rank not even that: the part is the whole.
+  if (PlacementOp(placement).getMesh()[axis] == 1) {
+    result = value;
+    return success();
+  }
   RankKernelBuilder kernel(scalars, loc, value, {source}, {target});
   OpBuilder &body = kernel.getBody();
   Type element = type.getElementType();

@@ -32,8 +32,7 @@ func.func @second() {
 // A storage that the shape does not allow.
 
 oneflow.placement @mesh cpu [p = 8]
-// expected-error@+2 {{sbp_c3}}
-// expected-note@+1 {{S(0) along 'p' is asked for by its storage}}
+// expected-error@+1 {{along 'p': its storage asks for S(0): sbp_c3}}
 oneflow.variable @w on @mesh storage [S(0)] : tensor<4xf32>
 
 // -----

@@ -40,10 +40,11 @@ func.func @inputs() {
 // -----
 
 // A read pins its variable, which then holds in every function; what is like it follows.
+// Nothing keeps each rank from holding a part only of one that is not used.
 
 // CHECK: oneflow.variable @w on @mesh storage [S(0)]
 // CHECK: oneflow.variable @m like @w on @mesh storage [S(0)]
-// CHECK: oneflow.variable @free on @mesh storage [B]
+// CHECK: oneflow.variable @free on @mesh storage [S(0)]
 // CHECK-LABEL: func.func @first
 // CHECK: oneflow.read @w on @mesh sbp () -> ([S(0)])
 // CHECK: oneflow.read @m on @mesh sbp () -> ([S(0)])

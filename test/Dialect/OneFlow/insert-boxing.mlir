@@ -62,11 +62,12 @@ func.func @steps() {
 
 // -----
 
-// Other ranks: one exchange, whatever the states.
+// Other ranks: parts are reduced where they are, then one exchange goes across.
 
 // CHECK-LABEL: func.func @move
 // CHECK: %[[X:.*]] = oneflow.reduce
-// CHECK-NEXT: %[[Y:.*]] = oneflow.boxing %[[X]] from @head on @tail sbp ([P(sum)]) -> ([S(0), B])
+// CHECK-NEXT: %[[S:.*]] = oneflow.boxing %[[X]] on @head sbp ([P(sum)]) -> ([S(0)])
+// CHECK-NEXT: %[[Y:.*]] = oneflow.boxing %[[S]] from @head on @tail sbp ([S(0)]) -> ([S(0), B])
 // CHECK-NEXT: oneflow.relu %[[Y]]
 oneflow.placement @head cpu [p = 2]
 oneflow.placement @tail cpu [a = 2, b = 2] from 2

@@ -32,6 +32,36 @@ oneflow.variable @w : tensor<4xf32> = dense<0.0> : tensor<3xf32>
 
 // -----
 
+// expected-error @+1 {{variable_c3: expected a dimension of the part and a whole of its rank, 1, got: dim 1 of [4]}}
+oneflow.variable @w part of "W" [4] at dim 1 offset 0 : tensor<4xf32>
+
+// -----
+
+// expected-error @+1 {{variable_c3: expected a dimension of the part and a whole of its rank, 1, got: dim 0 of [4, 4]}}
+oneflow.variable @w part of "W" [4, 4] at dim 0 offset 0 : tensor<4xf32>
+
+// -----
+
+// expected-error @+1 {{variable_c3: expected the whole's extent 5 in dimension 1, got: 4}}
+oneflow.variable @w part of "W" [8, 5] at dim 0 offset 0 : tensor<4x4xf32>
+
+// -----
+
+// expected-error @+1 {{variable_c3: expected an interval of the whole's extent 8 in dimension 0, got: 4 elements from 5}}
+oneflow.variable @w part of "W" [8] at dim 0 offset 5 : tensor<4xf32>
+
+// -----
+
+// expected-error @+1 {{variable_c3: expected an interval of the whole's extent 8 in dimension 0, got: 4 elements from 9223372036854775807}}
+oneflow.variable @w part of "W" [8] at dim 0 offset 9223372036854775807 : tensor<4xf32>
+
+// -----
+
+// expected-error @+1 {{variable_c3: expected an interval of the whole's extent 8 in dimension 0, got: 4 elements from -1}}
+oneflow.variable @w part of "W" [8] at dim 0 offset -1 : tensor<4xf32>
+
+// -----
+
 func.func @f() {
   // expected-error @+1 {{read_c1: expected the symbol of a variable, got: @w}}
   %0 = oneflow.read @w : tensor<4xf32>
@@ -111,6 +141,22 @@ func.func @f(%x: tensor<4xf32>) {
 func.func @f(%x: tensor<4xf32>, %step: tensor<1xi64>) {
   // expected-error @+1 {{dropout_c2: expected a scalar step, got: 'tensor<1xi64>'}}
   %0 = oneflow.dropout %x at %step : tensor<1xi64> {ratio = 0.5 : f64, seed = 0 : i64, id = 0 : i64} : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %offset: tensor<1xi64>) {
+  // expected-error @+1 {{dropout_c3: expected a scalar offset and an x with a dimension 0, got: 'tensor<1xi64>' and 'tensor<4xf32>'}}
+  %0 = oneflow.dropout %x offset %offset : tensor<1xi64> {ratio = 0.5 : f64, seed = 0 : i64, id = 0 : i64} : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<f32>, %offset: tensor<i64>) {
+  // expected-error @+1 {{dropout_c3: expected a scalar offset and an x with a dimension 0, got: 'tensor<i64>' and 'tensor<f32>'}}
+  %0 = oneflow.dropout %x offset %offset : tensor<i64> {ratio = 0.5 : f64, seed = 0 : i64, id = 0 : i64} : tensor<f32>
   return
 }
 
@@ -223,6 +269,39 @@ func.func @f(%x: tensor<4x3xf32>) {
 func.func @f(%x: tensor<4x3xf32>) {
   // expected-error @+1 {{softmax_c1: expected a dimension of 'tensor<4x3xf32>', got: -1}}
   %0 = oneflow.log_softmax %x dim -1 : tensor<4x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x3xf32>) {
+  // expected-error @+2 {{norm_c1: expected a dimension of 'tensor<4x3xf32>', got: 2}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:3 = oneflow.layer_norm %x dims_from 2 {epsilon = 0.1 : f64} : (tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x3xf32>, %s: tensor<4xf32>) {
+  // expected-error @+1 {{norm_c2: expected parameters of type 'tensor<3xf32>', got: 'tensor<4xf32>'}}
+  %0:3 = oneflow.layer_norm %x bias %s dims_from 1 {epsilon = 0.1 : f64} : (tensor<4x3xf32>, tensor<4xf32>) -> (tensor<4x3xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x3xf32>, %s: tensor<3xf64>) {
+  // expected-error @+1 {{norm_c2: expected parameters of type 'tensor<3xf32>', got: 'tensor<3xf64>'}}
+  %0:2 = oneflow.rms_norm %x scale %s dims_from 1 {epsilon = 0.1 : f64} : (tensor<4x3xf32>, tensor<3xf64>) -> (tensor<4x3xf32>, tensor<4x1xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4x3xf32>) {
+  // expected-error @+1 {{norm_c3: expected a finite epsilon of at least 0, got: -1}}
+  %0:2 = oneflow.rms_norm %x dims_from 1 {epsilon = -1.0 : f64} : (tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4x1xf32>)
   return
 }
 

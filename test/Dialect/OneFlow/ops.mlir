@@ -16,6 +16,8 @@ oneflow.variable @b on @mesh storage [S(0), B] : tensor<8xf32> = dense<0.5> : te
 // CHECK: oneflow.variable @w.velocity like @w : tensor<4x3xf32>
 oneflow.variable @w.velocity like @w : tensor<4x3xf32>
 oneflow.variable @count : tensor<i64>
+// CHECK: oneflow.variable @part.0 part of "a whole" [4, 9] at dim 1 offset 6 like @w on @mesh : tensor<4x3xf32> {trainable}
+oneflow.variable @part.0 part of "a whole" [4, 9] at dim 1 offset 6 like @w on @mesh : tensor<4x3xf32> {trainable}
 
 // CHECK-LABEL: func @structure
 func.func @structure() {
@@ -84,6 +86,8 @@ func.func @elementwise(%x: tensor<4x3xf32>, %y: tensor<3xf32>, %step: tensor<i64
   %19 = oneflow.dropout %x {ratio = 0.25 : f64, seed = 3 : i64, id = 7 : i64} : tensor<4x3xf32>
   // CHECK: oneflow.dropout %{{.*}} at %{{.*}} : tensor<i64> on @mesh {{.*}} : tensor<4x3xf32>
   %20 = oneflow.dropout %x at %step : tensor<i64> on @mesh {ratio = 0.25 : f64, seed = 3 : i64, id = 7 : i64} : tensor<4x3xf32>
+  // CHECK: oneflow.dropout %{{.*}} at %{{.*}} : tensor<i64> offset %{{.*}} : tensor<i64> {id = 7 : i64, ratio = 2.500000e-01 : f64, seed = 3 : i64} : tensor<4x3xf32>
+  %21 = oneflow.dropout %x at %step : tensor<i64> offset %step : tensor<i64> {ratio = 0.25 : f64, seed = 3 : i64, id = 7 : i64} : tensor<4x3xf32>
   return
 }
 
@@ -107,6 +111,19 @@ func.func @tensor(%x: tensor<8x4xf32>, %y: tensor<4x3xf32>, %z: tensor<2x8x4xf32
   %7 = oneflow.transpose %z [2, 0, 1] : (tensor<2x8x4xf32>) -> tensor<4x2x8xf32>
   // CHECK: oneflow.reshape %{{.*}} : (tensor<2x8x4xf32>) -> tensor<16x4xf32>
   %8 = oneflow.reshape %z : (tensor<2x8x4xf32>) -> tensor<16x4xf32>
+  return
+}
+
+// CHECK-LABEL: func @norms
+func.func @norms(%x: tensor<2x8x4xf16>, %s: tensor<8x4xf16>) {
+  // CHECK: %{{.*}}, %{{.*}}, %{{.*}} = oneflow.layer_norm %{{.*}} dims_from 1 {epsilon = 1.000000e-05 : f64} : (tensor<2x8x4xf16>) -> (tensor<2x8x4xf16>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
+  %0:3 = oneflow.layer_norm %x dims_from 1 {epsilon = 1.0e-5 : f64} : (tensor<2x8x4xf16>) -> (tensor<2x8x4xf16>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
+  // CHECK: oneflow.layer_norm %{{.*}} bias %{{.*}} dims_from 1 {{{.*}}} : (tensor<2x8x4xf16>, tensor<8x4xf16>) ->
+  %1:3 = oneflow.layer_norm %x bias %s dims_from 1 {epsilon = 0.0 : f64} : (tensor<2x8x4xf16>, tensor<8x4xf16>) -> (tensor<2x8x4xf16>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
+  // CHECK: oneflow.layer_norm %{{.*}} scale %{{.*}} bias %{{.*}} dims_from 1 {{{.*}}} : (tensor<2x8x4xf16>, tensor<8x4xf16>, tensor<8x4xf16>) ->
+  %2:3 = oneflow.layer_norm %x scale %s bias %s dims_from 1 {epsilon = 1.0e-5 : f64} : (tensor<2x8x4xf16>, tensor<8x4xf16>, tensor<8x4xf16>) -> (tensor<2x8x4xf16>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
+  // CHECK: %{{.*}}, %{{.*}} = oneflow.rms_norm %{{.*}} scale %{{.*}} dims_from 1 {epsilon = 1.000000e-05 : f64} : (tensor<2x8x4xf16>, tensor<8x4xf16>) -> (tensor<2x8x4xf16>, tensor<2x1x1xf32>)
+  %3:2 = oneflow.rms_norm %x scale %s dims_from 1 {epsilon = 1.0e-5 : f64} : (tensor<2x8x4xf16>, tensor<8x4xf16>) -> (tensor<2x8x4xf16>, tensor<2x1x1xf32>)
   return
 }
 

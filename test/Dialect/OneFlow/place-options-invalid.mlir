@@ -4,8 +4,8 @@
 // RUN: not oneflow-opt %s --oneflow-place='device=tpu' 2>&1 | FileCheck %s --check-prefix=DEVICE
 
 // SIZE: error: option mesh: expected AXIS=SIZE, separated by commas, got: 'dp=two' in 'dp=two'
-// TWICE: placement_c3: expected distinct axis names
-// ZERO: placement_c2: expected positive sizes
+// TWICE: error: option mesh: expected distinct axis names, got 'dp' twice in 'dp=2,dp=2'
+// ZERO: error: option mesh: expected a positive size, got: 'dp=0' in 'dp=0'
 // DEVICE: error: option device: expected cpu or cuda, got: 'tpu'
 
 func.func @f() {

@@ -163,3 +163,63 @@ func.func @two_updates() {
   oneflow.update @w, %x on @mesh sbp ([B]) -> () : tensor<4xf32>
   return
 }
+
+// -----
+
+// Parts that tile their wholes, whatever the order: no error.
+oneflow.placement @mesh cpu [p = 2]
+oneflow.variable @w.1 part of "w" [4, 6] at dim 1 offset 2 on @mesh storage [S(1)] : tensor<4x4xf32>
+oneflow.variable @w.0 part of "w" [4, 6] at dim 1 offset 0 on @mesh storage [B] : tensor<4x2xf32>
+oneflow.variable @all part of "v" [4] at dim 0 offset 0 on @mesh storage [B] : tensor<4xf32>
+
+// -----
+
+oneflow.placement @mesh cpu [p = 2]
+oneflow.variable @w.0 part of "w" [6] at dim 0 offset 0 on @mesh storage [B] : tensor<2xf32>
+// expected-error@+1 {{expected the next part of "w" from 2 along dim 0, got: from 3}}
+oneflow.variable @w.1 part of "w" [6] at dim 0 offset 3 on @mesh storage [B] : tensor<3xf32>
+
+// -----
+
+oneflow.placement @mesh cpu [p = 2]
+oneflow.variable @w.0 part of "w" [6] at dim 0 offset 0 on @mesh storage [B] : tensor<4xf32>
+// expected-error@+1 {{expected the next part of "w" from 4 along dim 0, got: from 3, which overlaps another}}
+oneflow.variable @w.1 part of "w" [6] at dim 0 offset 3 on @mesh storage [B] : tensor<3xf32>
+
+// -----
+
+oneflow.placement @mesh cpu [p = 2]
+// expected-error@+1 {{expected parts of "w" up to 6 along dim 0, got: up to 4}}
+oneflow.variable @w.0 part of "w" [6] at dim 0 offset 0 on @mesh storage [B] : tensor<4xf32>
+
+// -----
+
+oneflow.placement @mesh cpu [p = 2]
+// expected-note@+1 {{another part is here}}
+oneflow.variable @w.0 part of "w" [6] at dim 0 offset 0 on @mesh storage [B] : tensor<3xf32>
+// expected-error@+1 {{expected parts of "w" to agree in type: 'f32', got: 'f64'}}
+oneflow.variable @w.1 part of "w" [6] at dim 0 offset 3 on @mesh storage [B] : tensor<3xf64>
+
+// -----
+
+oneflow.placement @mesh cpu [p = 2]
+// expected-note@+1 {{another part is here}}
+oneflow.variable @w.0 part of "w" [6, 6] at dim 0 offset 0 on @mesh storage [B] : tensor<3x6xf32>
+// expected-error@+1 {{expected parts of "w" to agree: [6, 6] at dim 0, got: [6, 6] at dim 1}}
+oneflow.variable @w.1 part of "w" [6, 6] at dim 1 offset 3 on @mesh storage [B] : tensor<6x3xf32>
+
+// -----
+
+oneflow.placement @mesh cpu [p = 2]
+// expected-note@+1 {{another part is here}}
+oneflow.variable @w.0 part of "w" [6] at dim 0 offset 0 on @mesh storage [B] : tensor<3xf32> {trainable}
+// expected-error@+1 {{expected parts of "w" to agree: all trainable or none}}
+oneflow.variable @w.1 part of "w" [6] at dim 0 offset 3 on @mesh storage [B] : tensor<3xf32>
+
+// -----
+
+oneflow.placement @mesh cpu [p = 2]
+// expected-note@+1 {{it is here}}
+oneflow.variable @w on @mesh storage [B] : tensor<6xf32>
+// expected-error@+1 {{is part of "w", which is also a variable's name}}
+oneflow.variable @w.0 part of "w" [6] at dim 0 offset 0 on @mesh storage [B] : tensor<6xf32>

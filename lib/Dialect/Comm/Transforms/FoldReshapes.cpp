@@ -11,6 +11,8 @@
 
 #include "FoldReshapes.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -40,4 +42,15 @@ void oneflow::comm::foldReshapes(KernelOp kernel) {
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
   // Not converging leaves a correct body.
   (void)applyPatternsGreedily(kernel.getBody(), std::move(patterns), config);
+  // Where a body asks for its position, that of an expanded dimension comes as
+  // an affine expression; kernels compute by arith only.
+  kernel.walk([](affine::AffineApplyOp apply) {
+    OpBuilder builder(apply);
+    std::optional<SmallVector<Value, 8>> expanded = affine::expandAffineMap(
+        builder, apply.getLoc(), apply.getAffineMap(), apply.getMapOperands());
+    if (!expanded)
+      return;
+    apply.replaceAllUsesWith(expanded->front());
+    apply.erase();
+  });
 }

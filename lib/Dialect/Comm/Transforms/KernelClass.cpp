@@ -209,6 +209,15 @@ bool Classifier::visitLinalg(linalg::LinalgOp op) {
 
   Work work{op, freshDims(op.getStaticLoopRanges())};
   work.reduces = op.getNumReductionLoops() > 0;
+  // Rows that no input has: data says which row each element goes to, and none
+  // is done before the last element was seen.
+  for (unsigned loop = 0; work.reduces && loop < work.loops.size(); ++loop)
+    if (work.loops[loop] != kUnit &&
+        op.getIteratorTypesArray()[loop] == utils::IteratorType::parallel &&
+        llvm::none_of(op.getDpsInputOperands(), [&](OpOperand *input) {
+          return op.getMatchingIndexingMap(input).isFunctionOfDim(loop);
+        }))
+      return false;
   if (linalg::isaContractionOpInterface(op)) {
     FailureOr<linalg::ContractionDimensions> sides =
         linalg::inferContractionDims(op);

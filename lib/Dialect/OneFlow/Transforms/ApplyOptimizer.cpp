@@ -12,9 +12,12 @@
 
 #include "TrainingVariables.h"
 
+#include "oneflow/Dialect/OneFlow/IR/Parts.h"
 #include "oneflow/Dialect/OneFlow/Transforms/Passes.h"
 
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace oneflow {
 #define GEN_PASS_DEF_APPLYOPTIMIZERPASS
@@ -36,27 +39,93 @@ struct ApplyOptimizerPass
           << optimizer;
       return signalPassFailure();
     }
+    FailureOr<SmallVector<Whole>> wholes = collectWholes(getOperation());
+    if (failed(wholes))
+      return signalPassFailure();
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       SmallVector<oneflow::GradientOp> gradients(
           function.getOps<oneflow::GradientOp>());
       if (gradients.empty())
         continue;
-      if (failed(optimizer == "none" ? exposeGradients(gradients)
-                                     : applyUpdates(function, gradients)))
+      completeWholes(gradients, *wholes);
+      if (optimizer == "none")
+        exposeGradients(gradients, *wholes);
+      else if (failed(applyUpdates(function, gradients)))
         return signalPassFailure();
     }
   }
 
 private:
-  LogicalResult exposeGradients(ArrayRef<oneflow::GradientOp> gradients) {
-    for (oneflow::GradientOp gradient : gradients) {
-      OpBuilder b(gradient);
-      OutputOp::create(
-          b, gradient.getLoc(), (gradient.getVariable() + ".gradient").str(),
-          gradient.getValue(), gradient.getPlacementAttr(), nullptr);
-      gradient.erase();
+  /// Where a function has gradients of some parts of a whole only, since it
+  /// does not read the others, theirs are zero, as the whole's would be there.
+  void completeWholes(SmallVectorImpl<oneflow::GradientOp> &gradients,
+                      MutableArrayRef<Whole> wholes) {
+    llvm::StringSet<> known;
+    for (oneflow::GradientOp gradient : gradients)
+      known.insert(gradient.getVariable());
+    for (Whole &whole : wholes) {
+      auto has = [&](VariableOp part) {
+        return known.contains(part.getSymName());
+      };
+      if (llvm::none_of(whole.parts, has))
+        continue;
+      for (VariableOp part : whole.parts) {
+        if (has(part))
+          continue;
+        OpBuilder b(gradients.back());
+        auto type = cast<RankedTensorType>(part.getType());
+        Value zero = oneflow::ConstantOp::create(
+            b, part.getLoc(),
+            DenseElementsAttr::get(type, b.getZeroAttr(type.getElementType())),
+            nullptr, nullptr);
+        gradients.push_back(oneflow::GradientOp::create(
+            b, part.getLoc(), part.getSymName(), zero, nullptr, nullptr));
+      }
     }
-    return success();
+  }
+
+  void exposeGradients(ArrayRef<oneflow::GradientOp> gradients,
+                       MutableArrayRef<Whole> wholes) {
+    llvm::MapVector<StringAttr, oneflow::GradientOp> ofVariable;
+    for (oneflow::GradientOp gradient : gradients)
+      ofVariable[gradient.getVariableAttr().getAttr()] = gradient;
+    for (Whole &whole : wholes)
+      exposeWhole(whole, ofVariable);
+    for (auto &[name, gradient] : ofVariable)
+      expose(gradient, name, gradient.getValue());
+    for (oneflow::GradientOp gradient : gradients)
+      gradient.erase();
+  }
+
+  /// The gradient of a whole is put together from those of its parts, which are
+  /// taken out of `ofVariable`.
+  void
+  exposeWhole(Whole &whole,
+              llvm::MapVector<StringAttr, oneflow::GradientOp> &ofVariable) {
+    SmallVector<Value> parts;
+    oneflow::GradientOp last;
+    for (VariableOp part : whole.parts)
+      if (oneflow::GradientOp gradient =
+              ofVariable.lookup(part.getSymNameAttr())) {
+        parts.push_back(gradient.getValue());
+        if (!last || last->isBeforeInBlock(gradient))
+          last = gradient;
+      }
+    if (!last)
+      return;
+    OpBuilder b(last);
+    expose(last, whole.name,
+           ConcatOp::create(b, last.getLoc(), whole.type, parts, whole.dim,
+                            nullptr, nullptr));
+    for (VariableOp part : whole.parts)
+      ofVariable.erase(part.getSymNameAttr());
+  }
+
+  void expose(oneflow::GradientOp gradient, StringAttr name, Value value) {
+    OpBuilder b(gradient);
+    OutputOp::create(b, gradient.getLoc(),
+                     (name.getValue() + ".gradient").str(), value,
+                     gradient.getPlacementAttr(), nullptr);
   }
 
   LogicalResult applyUpdates(func::FuncOp function,
@@ -92,7 +161,8 @@ private:
     return ReadOp::create(b, loc, type, name, nullptr, nullptr);
   }
 
-  /// Declares `<parameter>.<suffix>`, which lies as the parameter does.
+  /// Declares `<parameter>.<suffix>`, which lies as the parameter does. The
+  /// state of a part is a part of `<whole>.<suffix>`.
   VariableOp declareState(VariableOp parameter, StringRef suffix) {
     std::string name = (parameter.getSymName() + "." + suffix).str();
     if (Operation *taken = getOperation().lookupSymbol(name)) {
@@ -102,11 +172,17 @@ private:
     }
     OpBuilder b(getOperation());
     b.setInsertionPointAfter(parameter);
+    PartAttr part = parameter.getPartAttr();
+    if (part)
+      part = PartAttr::get(
+          &getContext(),
+          b.getStringAttr(part.getWhole().getValue() + "." + suffix),
+          part.getShape(), part.getDim(), part.getOffset());
     auto state = VariableOp::create(
         b, parameter.getLoc(), b.getStringAttr(name), parameter.getTypeAttr(),
         /*initial=*/nullptr, /*trainable=*/nullptr,
         FlatSymbolRefAttr::get(parameter.getSymNameAttr()),
-        parameter.getPlacementAttr(), parameter.getStorageAttr());
+        parameter.getPlacementAttr(), parameter.getStorageAttr(), part);
     return state;
   }
 

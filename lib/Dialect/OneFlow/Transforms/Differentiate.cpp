@@ -7,9 +7,11 @@
 //
 // Walks the function backwards from the loss and lets each op on the way from a
 // trainable variable build its vector-Jacobian product. Gradients that meet are
-// added.
+// added; those of the parts of one tensor become their concatenation.
 //
 //===----------------------------------------------------------------------===//
+
+#include "MergePads.h"
 
 #include "oneflow/Dialect/OneFlow/IR/OneFlow.h"
 #include "oneflow/Dialect/OneFlow/Transforms/Passes.h"
@@ -190,6 +192,7 @@ LogicalResult Differentiator::run(OutputOp loss) {
     if (failed(visit(op)))
       return failure();
   writeGradients(loss.getLoc());
+  mergePads(block);
   eraseDead();
   return success();
 }

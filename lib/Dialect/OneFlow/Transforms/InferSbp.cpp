@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Settles what is pinned in the module, then chooses the rest function by
-// function.
+// Settles what is pinned in the module, then chooses the rest.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,27 +29,16 @@ struct InferSbpPass : oneflow::impl::InferSbpPassBase<InferSbpPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     std::vector<std::string> texts(hints.begin(), hints.end());
-    // Functions share variables, and nothing else: once their storage is
-    // settled, the order of the functions makes no difference.
     FailureOr<SbpPins> pins = SbpPins::collect(module, texts);
     if (failed(pins))
       return signalPassFailure();
-    bool ok = true;
-    for (auto function : module.getOps<func::FuncOp>()) {
-      SbpSelection selection(function, *pins);
-      if (failed(selection.run())) {
-        ok = false;
-        continue;
-      }
-      selection.write();
-      if (explain)
-        selection.explain();
-    }
-    if (!ok)
+    SbpSelection selection(module, *pins);
+    if (failed(selection.run()))
       return signalPassFailure();
-    for (VariableOp variable : module.getOps<VariableOp>())
-      variable.setStorageAttr(
-          NdSbpAttr::get(&getContext(), pins->storageOf(variable)));
+    selection.write();
+    SbpPins::eraseAttributes(module);
+    if (explain)
+      selection.explain();
   }
 };
 

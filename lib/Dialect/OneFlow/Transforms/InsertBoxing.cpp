@@ -6,15 +6,18 @@
 //===----------------------------------------------------------------------===//
 //
 // Puts a chain of boxing ops, one per planned step, on every edge whose ends
-// differ, and shares chains, or their beginnings, between consumers.
+// differ, and shares chains, or their beginnings, between consumers. Equal
+// edges are planned once.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Spread.h"
 
+#include "oneflow/Dialect/OneFlow/Transforms/BoxingRequest.h"
 #include "oneflow/Dialect/OneFlow/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/Format.h"
 
 namespace oneflow {
 #define GEN_PASS_DEF_INSERTBOXINGPASS
@@ -29,6 +32,9 @@ namespace {
 /// Inserts the boxing of one function.
 class BoxingInserter {
 public:
+  BoxingInserter(sbp::BoxingPlans &plans, bool explain)
+      : plans(plans), explain(explain) {}
+
   LogicalResult run(func::FuncOp function) {
     // The ops as they are before any boxing is added.
     SmallVector<SpreadOpInterface> ops;
@@ -40,10 +46,14 @@ public:
       if (failed(verifySignatureForm(op)))
         return failure();
     }
-    for (SpreadOpInterface op : ops)
+    for (SpreadOpInterface op : ops) {
       for (OpOperand &operand : op->getOpOperands())
         if (failed(box(operand, op)))
           return failure();
+      if (auto boxing = dyn_cast<BoxingOp>(op.getOperation()))
+        if (failed(expand(boxing)))
+          return failure();
+    }
     return success();
   }
 
@@ -70,45 +80,85 @@ private:
     if (feeds(from, to, value))
       return success();
 
-    FailureOr<Value> boxed = from.placement == to.placement
-                                 ? change(value, from, to, operand)
-                                 : transfer(value, from, to, operand);
+    FailureOr<Value> boxed = change(value, from, to, operand);
     if (failed(boxed))
       return failure();
     operand.set(*boxed);
     return success();
   }
 
+  /// What the user wrote as one boxing is carried out within the bounds, too.
+  LogicalResult expand(BoxingOp boxing) {
+    OpOperand &use = boxing.getValueMutable();
+    SignatureAttr signature = boxing.getSignatureAttr();
+    SpreadState from{*requireOperandPlacement(boxing),
+                     signature.getOperands()[0]};
+    SpreadState to{*requirePlacement(boxing), signature.getResults()[0]};
+    const sbp::BoxingPlan *plan = plans.find(boxingRequest(
+        use.get(), from.placement, from.sbp, to.placement, to.sbp));
+    // An illegal state is left to the phase gate.
+    if (!plan || plan->steps.size() < 2)
+      return success();
+    FailureOr<Value> boxed = change(use.get(), from, to, use);
+    if (failed(boxed))
+      return failure();
+    boxing.replaceAllUsesWith(*boxed);
+    boxing.erase();
+    return success();
+  }
+
   FailureOr<Value> change(Value value, SpreadState from, SpreadState to,
                           OpOperand &use) {
     std::string error;
-    std::optional<std::vector<sbp::BoxingStep>> steps =
-        sbp::planBoxing(from.sbp.toNdSbp(), to.sbp.toNdSbp(), shapeOf(value),
-                        from.placement.getMesh(), &error);
-    if (!steps)
+    sbp::BoxingRequest request =
+        boxingRequest(value, from.placement, from.sbp, to.placement, to.sbp);
+    const sbp::BoxingPlan *plan = plans.find(request, &error);
+    if (!plan)
       return use.getOwner()->emitOpError("operand ")
-             << use.getOperandNumber() << ": no boxing from "
-             << sbp::toString(from.sbp.toNdSbp()) << " to "
-             << sbp::toString(to.sbp.toNdSbp()) << ": " << error;
-    // A reduction may begin while other work goes on, and a part takes no more
-    // room than the whole; what grows waits until it is needed.
-    bool early = llvm::any_of(*steps, [](const sbp::BoxingStep &step) {
-      return step.kind == sbp::StepKind::AllReduce ||
-             step.kind == sbp::StepKind::ReduceScatter;
-    });
+             << use.getOperandNumber() << ": " << error;
+    if (explain)
+      remark(*plan, use);
+
     Value origin = value;
-    for (const sbp::BoxingStep &step : *steps) {
-      SpreadState next{to.placement,
+    size_t early = countEarly(*plan);
+    for (auto [index, step] : llvm::enumerate(plan->steps)) {
+      // Of two placements of the same ranks the target's goes on.
+      bool onSource =
+          step.place == sbp::StepPlace::Source && !request.samePlacement();
+      SpreadState next{onSource ? from.placement : to.placement,
                        NdSbpAttr::get(value.getContext(), step.to)};
-      value = findOrCreate(origin, value, from, next, use, early);
+      value = findOrCreate(origin, value, from, next, use, index < early);
       from = next;
     }
+    // Nothing moves, but the value is named another placement's.
+    if (from.placement != to.placement)
+      value = findOrCreate(origin, value, from, to, use, /*early=*/false);
     return value;
   }
 
-  FailureOr<Value> transfer(Value value, SpreadState from, SpreadState to,
-                            OpOperand &use) {
-    return findOrCreate(value, value, from, to, use, /*early=*/false);
+  /// The steps that are to begin right behind the producer: a reduction may go
+  /// on while other work does, and a part takes no more room than the whole;
+  /// what grows waits until it is needed.
+  static size_t countEarly(const sbp::BoxingPlan &plan) {
+    size_t early = 0;
+    for (auto [index, step] : llvm::enumerate(plan.steps))
+      if (step.kind == sbp::StepKind::AllReduce ||
+          step.kind == sbp::StepKind::ReduceScatter ||
+          (step.kind == sbp::StepKind::Slice && early == index && early > 0))
+        early = index + 1;
+    return early;
+  }
+
+  static void remark(const sbp::BoxingPlan &plan, OpOperand &use) {
+    std::string micros;
+    llvm::raw_string_ostream(micros)
+        << llvm::format("%.2f", plan.cost.seconds * 1e6);
+    use.getOwner()->emitRemark("operand ")
+        << use.getOperandNumber() << ": "
+        << (plan.steps.empty() ? "the same ranks" : pathOf(plan)) << "; "
+        << plan.cost.bytesMoved << " bytes in " << micros
+        << " us, gathering everything " << plan.gatherBytes << "; peak "
+        << plan.peakBytes << " bytes of " << plan.boundBytes;
   }
 
   /// The boxing of `value`, which is `origin` in state `from`, to `to`.
@@ -144,6 +194,8 @@ private:
     return known;
   }
 
+  sbp::BoxingPlans &plans;
+  const bool explain;
   llvm::DenseMap<Key, Value> boxedValues;
   llvm::DenseMap<Operation *, Operation *> lastAfter;
 };
@@ -154,8 +206,9 @@ struct InsertBoxingPass
 
   void runOnOperation() override {
     bool ok = true;
+    sbp::BoxingPlans plans;
     for (auto function : getOperation().getOps<func::FuncOp>())
-      ok &= succeeded(BoxingInserter().run(function));
+      ok &= succeeded(BoxingInserter(plans, explain).run(function));
     if (!ok)
       signalPassFailure();
   }

@@ -12,6 +12,7 @@
 
 #include "oneflow/Dialect/OneFlow/IR/OneFlow.h"
 #include "oneflow/Dialect/OneFlow/Transforms/Passes.h"
+#include "oneflow/Sbp/Hints.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -22,13 +23,6 @@ namespace oneflow {
 
 using namespace mlir;
 using namespace oneflow;
-
-/// Axis names are bare words in the text form.
-static bool isAxisName(StringRef name) {
-  return !name.empty() && (llvm::isAlpha(name[0]) || name[0] == '_') &&
-         llvm::all_of(name,
-                      [](char c) { return llvm::isAlnum(c) || c == '_'; });
-}
 
 namespace {
 
@@ -82,18 +76,13 @@ private:
 
   LogicalResult parseMesh(OpBuilder &builder, SmallVectorImpl<Attribute> &names,
                           SmallVectorImpl<int64_t> &sizes) {
-    SmallVector<StringRef> axes;
-    StringRef(mesh).split(axes, ',');
-    for (StringRef axis : axes) {
-      auto [name, size] = axis.split('=');
-      int64_t extent = 0;
-      if (!isAxisName(name.trim()) || size.trim().getAsInteger(10, extent))
-        return emitError(getOperation().getLoc())
-               << "option mesh: expected AXIS=SIZE, separated by commas, got: '"
-               << axis << "' in '" << mesh << "'";
-      names.push_back(builder.getStringAttr(name.trim()));
-      sizes.push_back(extent);
-    }
+    std::string reason;
+    std::optional<sbp::NamedMesh> parsed = sbp::parseMesh(mesh, &reason);
+    if (!parsed)
+      return emitError(getOperation().getLoc()) << "option mesh: " << reason;
+    for (const std::string &name : parsed->names)
+      names.push_back(builder.getStringAttr(name));
+    sizes.assign(parsed->sizes.begin(), parsed->sizes.end());
     return success();
   }
 

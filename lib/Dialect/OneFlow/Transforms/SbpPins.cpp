@@ -15,89 +15,21 @@
 using namespace mlir;
 using namespace oneflow;
 
-/// What the algebra allows for a tensor that may be split anywhere, such as a
-/// variable.
-static std::optional<std::string> checkStorage(const sbp::NdSbp &state,
-                                               const sbp::Shape &shape,
-                                               const sbp::Mesh &mesh) {
-  sbp::OpRule rule;
-  sbp::TensorFactors factors;
-  for (auto [dim, extent] : llvm::enumerate(shape))
-    factors.push_back({rule.addFactor("d" + std::to_string(dim), extent)});
-  rule.results.push_back(factors);
-  return sbp::checkSignature(rule, {{}, {state}}, {}, {shape}, mesh);
-}
-
-static FailureOr<PlacementOp> placementOf(Operation *op) {
-  if (auto spread = dyn_cast<SpreadOpInterface>(op))
-    return requirePlacement(spread);
-  auto variable = cast<VariableOp>(op);
-  if (PlacementOp placement =
-          lookupPlacement(variable, variable.getPlacementAttr()))
-    return placement;
-  return variable.emitOpError("expected a placement, got none; "
-                              "oneflow-place gives every variable one");
-}
-
-/// The variable that an op reads, updates or has the gradient of, null for
-/// others.
-static FlatSymbolRefAttr variableOf(Operation *op) {
-  if (auto read = dyn_cast<ReadOp>(op))
-    return read.getVariableAttr();
-  if (auto update = dyn_cast<UpdateOp>(op))
-    return update.getVariableAttr();
-  if (auto gradient = dyn_cast<GradientOp>(op))
-    return gradient.getVariableAttr();
-  return {};
-}
-
 /// The only state of an op that has either an operand or a result.
 static sbp::NdSbp onlyState(SignatureAttr signature) {
   return signature.getResults().empty() ? signature.getOperands()[0].toNdSbp()
                                         : signature.getResults()[0].toNdSbp();
 }
 
-/// The ops that give the results of each named node of a function: a node may
-/// have become several ops in a row. Later ops of that name are its gradient,
-/// whose results are other tensors.
-static llvm::MapVector<StringRef, SmallVector<Operation *>>
-nodesOf(func::FuncOp function) {
-  llvm::MapVector<StringRef, SmallVector<Operation *>> nodes;
-  StringRef current;
-  bool open = false;
-  function.walk([&](SpreadOpInterface op) {
-    if (isa<InputOp, OutputOp, ReadOp, UpdateOp, GradientOp, ConstantOp>(
-            op.getOperation()))
-      return;
-    StringRef name = nodeNameOf(op.getLoc());
-    if (!open || name != current) {
-      current = name;
-      open = !name.empty() && !nodes.count(name);
-    }
-    if (open)
-      nodes[name].push_back(op);
-  });
-  for (auto &node : nodes) {
-    StringRef name = node.first;
-    SmallVector<Operation *> leaves;
-    for (Operation *op : node.second)
-      if (op == node.second.back() ||
-          llvm::any_of(op->getUsers(), [&](Operation *user) {
-            return nodeNameOf(user->getLoc()) != name;
-          }))
-        leaves.push_back(op);
-    node.second = std::move(leaves);
-  }
-  return nodes;
-}
-
 FailureOr<SbpPins> SbpPins::collect(ModuleOp module,
-                                    ArrayRef<std::string> hints) {
+                                    ArrayRef<std::string> texts) {
   SbpPins pins(module);
-  if (failed(pins.pinStorages()))
+  if (failed(pins.pinStorages()) || failed(pins.pinShardings()) ||
+      failed(pins.pinAttributes()))
     return failure();
   bool ok = true;
-  for (const std::string &text : hints) {
+  for (const std::string &text :
+       sbp::joinHints(std::vector<std::string>(texts.begin(), texts.end()))) {
     std::string error;
     std::optional<sbp::Hint> hint = sbp::parseHint(text, &error);
     if (!hint) {
@@ -107,34 +39,103 @@ FailureOr<SbpPins> SbpPins::collect(ModuleOp module,
     }
     ok &= succeeded(pins.applyHint(*hint));
   }
-  if (!ok || failed(pins.pinBySignatures()) || failed(pins.finishVariables()) ||
-      failed(pins.followVariables()) || failed(pins.defaultInputs()))
+  if (!ok || failed(pins.pinBySignatures()) || failed(pins.checkVariables()) ||
+      failed(pins.checkStates()) || failed(pins.defaultInputs()))
     return failure();
   return pins;
 }
 
-const StatePins *SbpPins::lookup(Operation *op) const {
+const OpPins *SbpPins::lookup(Operation *op) const {
   auto known = pins.find(op);
   return known == pins.end() ? nullptr : &known->second;
 }
 
-sbp::NdSbp SbpPins::storageOf(VariableOp variable) const {
-  sbp::NdSbp state;
-  for (const std::optional<SbpPin> &axis : *lookup(variable))
-    state.push_back(axis->sbp);
-  return state;
+const StatePins &SbpPins::storageOf(VariableOp variable) const {
+  return storages.find(variable)->second;
 }
 
-LogicalResult SbpPins::pin(Operation *op, PlacementOp placement, size_t axis,
-                           SbpPin pin, Operation *use) {
-  StatePins &state = pins[op];
+void SbpPins::eraseAttributes(ModuleOp module) {
+  module.walk([](Operation *op) {
+    op->removeDiscardableAttr(kSbpAttrName);
+    op->removeDiscardableAttr(kShardingAttrName);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Targets
+//===----------------------------------------------------------------------===//
+
+SbpPins::Target SbpPins::ownTarget(Operation *op) {
+  if (isa<VariableOp>(op))
+    return {op, Target::Kind::Storage};
+  return {op,
+          op->getNumResults() ? Target::Kind::Result : Target::Kind::Operand};
+}
+
+SbpPins::Target SbpPins::resultTarget(OpResult result) {
+  return {result.getOwner(), Target::Kind::Result, result.getResultNumber()};
+}
+
+SbpPins::Target SbpPins::operandTarget(OpOperand &operand) {
+  return {operand.getOwner(), Target::Kind::Operand,
+          operand.getOperandNumber()};
+}
+
+std::string SbpPins::nameOf(const Target &target) {
+  if (target.kind == Target::Kind::Storage || isa<InputOp>(target.op))
+    return "";
+  return (target.kind == Target::Kind::Operand ? "operand " : "result ") +
+         std::to_string(target.index) + " ";
+}
+
+sbp::Shape SbpPins::shapeOf(const Target &target) {
+  if (auto variable = dyn_cast<VariableOp>(target.op)) {
+    auto type = cast<RankedTensorType>(variable.getType());
+    return sbp::Shape(type.getShape().begin(), type.getShape().end());
+  }
+  return oneflow::shapeOf(target.kind == Target::Kind::Operand
+                              ? target.op->getOperand(target.index)
+                              : Value(target.op->getResult(target.index)));
+}
+
+FailureOr<PlacementOp> SbpPins::placementOf(const Target &target) {
+  if (auto variable = dyn_cast<VariableOp>(target.op)) {
+    if (PlacementOp placement =
+            lookupPlacement(variable, variable.getPlacementAttr()))
+      return placement;
+    return variable.emitOpError("expected a placement, got none; "
+                                "oneflow-place gives every variable one");
+  }
+  auto spread = cast<SpreadOpInterface>(target.op);
+  return target.kind == Target::Kind::Operand ? requireOperandPlacement(spread)
+                                              : requirePlacement(spread);
+}
+
+StatePins &SbpPins::stateOf(const Target &target) {
+  if (target.kind == Target::Kind::Storage)
+    return storages[target.op];
+  OpPins &known = pins[target.op];
+  known.operands.resize(target.op->getNumOperands());
+  known.results.resize(target.op->getNumResults());
+  return target.kind == Target::Kind::Operand ? known.operands[target.index]
+                                              : known.results[target.index];
+}
+
+//===----------------------------------------------------------------------===//
+// Pins
+//===----------------------------------------------------------------------===//
+
+LogicalResult SbpPins::pin(const Target &target, PlacementOp placement,
+                           size_t axis, SbpPin pin, Operation *use) {
+  StatePins &state = stateOf(target);
   state.resize(placement.getAxisSizes().size());
   std::optional<SbpPin> &known = state[axis];
   if (known && known->sbp != pin.sbp) {
     InFlightDiagnostic error =
-        op->emitOpError("along '")
-        << axisName(placement, axis) << "': " << pin.reason << " asks for "
-        << sbp::toString(pin.sbp) << ", but " << known->reason << " asks for "
+        target.op->emitOpError()
+        << nameOf(target) << "along '" << axisName(placement, axis)
+        << "': " << pin.reason << " asks for " << sbp::toString(pin.sbp)
+        << ", but " << known->reason << " asks for "
         << sbp::toString(known->sbp);
     if (use)
       error.attachNote(use->getLoc()) << "by this use";
@@ -145,11 +146,34 @@ LogicalResult SbpPins::pin(Operation *op, PlacementOp placement, size_t axis,
   return success();
 }
 
+LogicalResult SbpPins::pinHint(const Target &target, const sbp::Hint &hint,
+                               const std::string &reason) {
+  FailureOr<PlacementOp> placement = placementOf(target);
+  if (failed(placement))
+    return failure();
+  std::vector<std::string> axes;
+  for (auto name : placement->getAxisNames().getAsRange<StringAttr>())
+    axes.push_back(name.str());
+  if (std::optional<std::string> mistake = sbp::checkAxes(hint, axes))
+    return target.op->emitOpError()
+           << reason << ": @" << placement->getSymName() << ": " << *mistake;
+  if (!hint.isClosed())
+    return pin(target, *placement,
+               static_cast<size_t>(placement->findAxis(hint.axis)),
+               {*hint.sbps[0], reason});
+  for (auto [axis, sbp] : llvm::enumerate(hint.sbps))
+    if (sbp && failed(pin(target, *placement, axis, {*sbp, reason})))
+      return failure();
+  return success();
+}
+
 LogicalResult SbpPins::pinStorages() {
   for (VariableOp variable : module.getOps<VariableOp>()) {
-    FailureOr<PlacementOp> placement = placementOf(variable);
+    Target target = ownTarget(variable);
+    FailureOr<PlacementOp> placement = placementOf(target);
     if (failed(placement))
       return failure();
+    stateOf(target).resize(placement->getAxisSizes().size());
     NdSbpAttr storage = variable.getStorageAttr();
     if (!storage)
       continue;
@@ -159,190 +183,231 @@ LogicalResult SbpPins::pinStorages() {
              << placement->getSymName()
              << ", got: " << sbp::toString(storage.toNdSbp());
     for (auto [axis, sbp] : llvm::enumerate(storage.getAxes()))
-      if (failed(pin(variable, *placement, axis, {sbp, "its storage"})))
+      if (failed(pin(target, *placement, axis, {sbp, "its storage"})))
         return failure();
   }
   return success();
 }
 
-LogicalResult SbpPins::applyHint(const sbp::Hint &hint) {
-  std::vector<std::string> names;
-  SmallVector<Operation *> matched;
-  auto offer = [&](StringRef name, ArrayRef<Operation *> ops) {
-    if (name.empty())
+LogicalResult SbpPins::pinAttributes() {
+  bool ok = true;
+  module.walk([&](Operation *op) {
+    auto texts = op->getAttrOfType<ArrayAttr>(kSbpAttrName);
+    if (!texts)
       return;
-    names.push_back(name.str());
-    if (sbp::matchesPattern(hint.pattern, names.back()))
-      matched.append(ops.begin(), ops.end());
+    for (auto text : texts.getAsRange<StringAttr>()) {
+      // The dialect verified that it can be read, and that there is what it
+      // speaks of.
+      std::optional<sbp::Hint> hint = sbp::parsePin(text.getValue());
+      if (!hint)
+        continue;
+      Target target = ownTarget(op);
+      if (hint->endpoint == sbp::Hint::Endpoint::Operand)
+        target = {op, Target::Kind::Operand, hint->index};
+      if (hint->endpoint == sbp::Hint::Endpoint::Result)
+        target = {op, Target::Kind::Result, hint->index};
+      ok &= succeeded(
+          pinHint(target, *hint,
+                  ("its " + kSbpAttrName + " '" + hint->text + "'").str()));
+    }
+  });
+  return success(ok);
+}
+
+//===----------------------------------------------------------------------===//
+// Hints
+//===----------------------------------------------------------------------===//
+
+/// "2 operands (x, fc1.weight) and 1 result".
+static std::string describe(const SbpNode &node) {
+  auto count = [](size_t number, const char *noun) {
+    return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
   };
-  for (VariableOp variable : module.getOps<VariableOp>())
-    offer(variable.getSymName(), variable.getOperation());
+  std::string text = count(node.operands.size(), "operand");
+  std::string names;
+  for (const SbpNode::Operand &operand : node.operands)
+    names += (names.empty() ? "" : ", ") +
+             (operand.name.empty() ? "unnamed" : operand.name);
+  if (!names.empty())
+    text += " (" + names + ")";
+  return text + " and " + count(node.results.size(), "result");
+}
+
+LogicalResult SbpPins::applyHint(const sbp::Hint &hint) {
+  using Endpoint = sbp::Hint::Endpoint;
+  std::vector<std::string> names;
+  SmallVector<Target> targets;
+  // What the pattern matches but that has no such endpoint.
+  Operation *without = nullptr;
+  std::string whatItHas, usedName;
+  bool isNearestKnown = false;
+  auto matches = [&](StringRef name) {
+    if (name.empty())
+      return false;
+    names.push_back(name.str());
+    return sbp::matchesPattern(hint.pattern, names.back());
+  };
+  auto matchWhole = [&](Operation *op, StringRef name, const char *what) {
+    if (!matches(name))
+      return;
+    if (hint.endpoint == Endpoint::Self) {
+      targets.push_back(ownTarget(op));
+    } else if (!without) {
+      without = op;
+      usedName = name;
+      whatItHas = std::string("the ") + what + " '" + name.str() +
+                  "', but only nodes have operands and results";
+    }
+  };
+  for (VariableOp variable : module.getOps<VariableOp>()) {
+    // A part answers to the name that the user knows, too.
+    if (PartAttr part = variable.getPartAttr())
+      matchWhole(variable, part.getWhole(), "variable");
+    matchWhole(variable, variable.getSymName(), "variable");
+  }
   for (auto function : module.getOps<func::FuncOp>()) {
     function.walk(
-        [&](InputOp input) { offer(input.getName(), input.getOperation()); });
-    for (auto &[name, ops] : nodesOf(function))
-      offer(name, ops);
+        [&](InputOp input) { matchWhole(input, input.getName(), "input"); });
+    for (auto &[name, node] : nodesOf(function)) {
+      // Who asks how a variable or an input is used means a node that uses it.
+      if (!usedName.empty() && !isNearestKnown)
+        for (auto [number, operand] : llvm::enumerate(node.operands))
+          if (operand.name == usedName && !isNearestKnown) {
+            isNearestKnown = true;
+            whatItHas += "; nearest: " + name.str() +
+                         sbp::toString(Endpoint::Operand, number);
+          }
+      if (!matches(name))
+        continue;
+      if (hint.endpoint == Endpoint::Operand &&
+          hint.index < node.operands.size()) {
+        for (OpOperand *use : node.operands[hint.index].uses)
+          targets.push_back(operandTarget(*use));
+      } else if (hint.endpoint == Endpoint::Result &&
+                 hint.index < node.results.size()) {
+        targets.push_back(resultTarget(node.results[hint.index]));
+      } else if (hint.endpoint == Endpoint::Self && !node.results.empty()) {
+        targets.push_back(resultTarget(node.results[0]));
+      } else if (!without || isa<VariableOp, InputOp>(without)) {
+        without = node.ops.back();
+        usedName.clear();
+        bool isOperand = hint.endpoint == Endpoint::Operand;
+        size_t count = isOperand ? node.operands.size() : node.results.size();
+        whatItHas = "a node of " + describe(node);
+        if (count)
+          whatItHas += "; nearest: " + name.str() +
+                       sbp::toString(hint.endpoint, count - 1);
+      }
+    }
   }
-  if (matched.empty()) {
+  if (targets.empty() && without)
+    return without->emitOpError()
+           << hint.describe() << " asks for "
+           << StringRef(sbp::toString(hint.endpoint, hint.index)).drop_front()
+           << " of " << whatItHas;
+  if (targets.empty()) {
     InFlightDiagnostic error = emitError(module.getLoc())
-                               << "hint '" << hint.text
-                               << "' matches no variable, input or node";
+                               << hint.describe()
+                               << " matches no variable, input or node";
     if (!names.empty())
       error << "; nearest name: " << sbp::nearestName(hint.pattern, names);
     return failure();
   }
-  for (Operation *op : matched) {
-    FailureOr<PlacementOp> placement = placementOf(op);
-    if (failed(placement))
+  for (const Target &target : targets)
+    if (failed(pinHint(target, hint, hint.describe())))
       return failure();
-    int64_t axis = placement->findAxis(hint.axis);
-    if (axis < 0) {
-      InFlightDiagnostic error = op->emitOpError("hint '")
-                                 << hint.text << "': @"
-                                 << placement->getSymName() << " has no axis '"
-                                 << hint.axis << "', its axes: ";
-      llvm::interleaveComma(placement->getAxisNames().getAsRange<StringAttr>(),
-                            error,
-                            [&](StringAttr name) { error << name.getValue(); });
-      return failure();
-    }
-    if (failed(
-            pin(op, *placement, axis, {hint.sbp, "hint '" + hint.text + "'"})))
-      return failure();
-  }
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// What ops and variables carry
+//===----------------------------------------------------------------------===//
 
 LogicalResult SbpPins::pinBySignatures() {
   SymbolTableCollection symbols;
   WalkResult result = module.walk([&](SpreadOpInterface op) {
     SignatureAttr signature = op.getSignatureAttr();
-    if (!signature)
-      return WalkResult::advance();
-    if (failed(verifySignature(op)))
-      return WalkResult::interrupt();
     FailureOr<PlacementOp> placement = requirePlacement(op);
+    if (failed(placement) || (signature && failed(verifySignature(op))))
+      return WalkResult::interrupt();
     if (FlatSymbolRefAttr symbol = variableOf(op)) {
       auto variable = symbols.lookupNearestSymbolFrom<VariableOp>(op, symbol);
-      if (!variable || variable.getPlacementAttr() != op.getPlacementAttr() ||
-          isa<GradientOp>(op.getOperation()))
+      if (!variable) {
+        op->emitOpError("expected the symbol of a variable, got: ") << symbol;
+        return WalkResult::interrupt();
+      }
+      if (variable.getPlacementAttr() != op.getPlacementAttr()) {
+        op->emitOpError("expected the variable's placement ")
+            << variable.getPlacementAttr()
+            << ", got: " << op.getPlacementAttr();
+        return WalkResult::interrupt();
+      }
+      if (!signature || isa<GradientOp>(op.getOperation()))
         return WalkResult::advance();
       for (auto [axis, sbp] : llvm::enumerate(onlyState(signature)))
-        if (failed(pin(variable, *placement, axis,
+        if (failed(pin(ownTarget(variable), *placement, axis,
                        {sbp, "the signature of a use"}, op)))
           return WalkResult::interrupt();
       return WalkResult::advance();
     }
-    // Only to see contradictions: hints pin every result alike.
-    if (pins.count(op))
-      for (NdSbpAttr state : signature.getResults())
-        for (auto [axis, sbp] : llvm::enumerate(state.getAxes()))
-          if (pins[op][axis] &&
-              failed(pin(op, *placement, axis, {sbp, "its signature"})))
-            return WalkResult::interrupt();
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
-}
-
-LogicalResult SbpPins::finishVariables() {
-  for (VariableOp variable : module.getOps<VariableOp>()) {
-    llvm::SmallPtrSet<Operation *, 4> open;
-    if (failed(finishVariable(variable, open)))
-      return failure();
-  }
-  return success();
-}
-
-LogicalResult
-SbpPins::finishVariable(VariableOp variable,
-                        llvm::SmallPtrSetImpl<Operation *> &open) {
-  FailureOr<PlacementOp> placement = placementOf(variable);
-  if (failed(placement))
-    return failure();
-  if (!open.insert(variable).second)
-    return variable.emitOpError("is like itself, by way of ")
-           << variable.getLikeAttr();
-
-  size_t axes = placement->getAxisSizes().size();
-  StatePins state(axes);
-  if (const StatePins *known = lookup(variable))
-    state = *known;
-  if (FlatSymbolRefAttr symbol = variable.getLikeAttr()) {
-    auto parameter =
-        SymbolTable::lookupNearestSymbolFrom<VariableOp>(variable, symbol);
-    if (!parameter)
-      return variable.emitOpError("expected the symbol of a variable after "
-                                  "'like', got: ")
-             << symbol;
-    if (failed(finishVariable(parameter, open)))
-      return failure();
-    if (parameter.getPlacementAttr() == variable.getPlacementAttr())
-      for (size_t axis = 0; axis < axes; ++axis)
-        if (!state[axis])
-          state[axis] = {(*lookup(parameter))[axis]->sbp,
-                         "being like @" + parameter.getSymName().str()};
-  }
-  for (std::optional<SbpPin> &axis : state)
-    if (!axis)
-      axis = {sbp::Sbp::broadcast(), "default: variables are broadcast"};
-  pins[variable] = state;
-  open.erase(variable);
-
-  auto type = cast<RankedTensorType>(variable.getType());
-  sbp::Shape shape(type.getShape().begin(), type.getShape().end());
-  if (auto reason =
-          checkStorage(storageOf(variable), shape, placement->getMesh())) {
-    InFlightDiagnostic error = variable.emitOpError() << *reason;
-    for (auto [axis, pin] : llvm::enumerate(state))
-      if (!pin->sbp.isBroadcast())
-        error.attachNote() << sbp::toString(pin->sbp) << " along '"
-                           << axisName(*placement, axis) << "' is asked for by "
-                           << pin->reason;
-    return failure();
-  }
-  return success();
-}
-
-LogicalResult SbpPins::followVariables() {
-  SymbolTableCollection symbols;
-  WalkResult result = module.walk([&](SpreadOpInterface op) {
-    FlatSymbolRefAttr symbol = variableOf(op);
-    if (!symbol)
+    // Only to see contradictions: what an op carries is all that it may have.
+    if (!signature || !pins.count(op))
       return WalkResult::advance();
-    auto variable = symbols.lookupNearestSymbolFrom<VariableOp>(op, symbol);
-    if (!variable) {
-      op->emitOpError("expected the symbol of a variable, got: ") << symbol;
-      return WalkResult::interrupt();
-    }
-    if (variable.getPlacementAttr() != op.getPlacementAttr()) {
-      op->emitOpError("expected the variable's placement ")
-          << variable.getPlacementAttr() << ", got: " << op.getPlacementAttr();
-      return WalkResult::interrupt();
-    }
-    StatePins state = *lookup(variable);
-    for (std::optional<SbpPin> &axis : state)
-      axis->reason = "the storage of @" + symbol.getValue().str() + " (" +
-                     axis->reason + ")";
-    pins[op] = std::move(state);
+    for (auto [kind, carried] :
+         {std::make_pair(Target::Kind::Operand, signature.getOperands()),
+          std::make_pair(Target::Kind::Result, signature.getResults())})
+      for (auto [index, whole] : llvm::enumerate(carried)) {
+        Target target = {op, kind, static_cast<unsigned>(index)};
+        FailureOr<PlacementOp> where = placementOf(target);
+        if (failed(where))
+          return WalkResult::interrupt();
+        for (auto [axis, sbp] : llvm::enumerate(whole.getAxes()))
+          if (axis < stateOf(target).size() && stateOf(target)[axis] &&
+              failed(pin(target, *where, axis, {sbp, "its signature"})))
+            return WalkResult::interrupt();
+      }
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
+}
+
+/// The variable that `variable` is like, itself where it is like none; fails
+/// where it is like itself by way of others.
+static FailureOr<VariableOp> likenessOf(VariableOp variable) {
+  llvm::SmallPtrSet<Operation *, 4> seen;
+  VariableOp at = variable;
+  while (FlatSymbolRefAttr symbol = at.getLikeAttr()) {
+    if (!seen.insert(at).second)
+      return variable.emitOpError("is like itself, by way of ") << symbol;
+    auto next = SymbolTable::lookupNearestSymbolFrom<VariableOp>(at, symbol);
+    if (!next)
+      return at.emitOpError("expected the symbol of a variable after 'like', "
+                            "got: ")
+             << symbol;
+    at = next;
+  }
+  return at;
+}
+
+LogicalResult SbpPins::checkVariables() {
+  for (VariableOp variable : module.getOps<VariableOp>())
+    if (failed(likenessOf(variable)))
+      return failure();
+  return success();
 }
 
 LogicalResult SbpPins::defaultInputs() {
   WalkResult result = module.walk([&](InputOp input) {
     if (input.getSignatureAttr())
       return WalkResult::advance();
-    FailureOr<PlacementOp> placement =
-        requirePlacement(cast<SpreadOpInterface>(input.getOperation()));
+    Target target = ownTarget(input);
+    FailureOr<PlacementOp> placement = placementOf(target);
     if (failed(placement) || failed(requireStaticShapes(input)))
       return WalkResult::interrupt();
     sbp::Mesh mesh = placement->getMesh();
     int64_t axis = placement->findAxis("dp");
-    StatePins state(mesh.size());
-    if (const StatePins *known = lookup(input))
-      state = *known;
+    StatePins &state = stateOf(target);
+    state.resize(mesh.size());
     // An axis of one rank splits nothing; boxing along it would only be in the
     // way.
     if (axis < 0 || mesh[axis] == 1 || state[axis])
@@ -351,9 +416,9 @@ LogicalResult SbpPins::defaultInputs() {
     sbp::NdSbp split;
     for (const std::optional<SbpPin> &pin : state)
       split.push_back(pin ? pin->sbp : sbp::Sbp::broadcast());
-    if (auto reason = checkStorage(split, shapeOf(input.getResult()), mesh)) {
+    if (auto reason = sbp::checkLegal(split, shapeOf(target), mesh)) {
       // A scalar is no batch.
-      if (!shapeOf(input.getResult()).empty())
+      if (!shapeOf(target).empty())
         input.emitWarning(
             "cannot be split along 'dp', so that every rank of it "
             "computes on the whole input: ")
@@ -361,7 +426,6 @@ LogicalResult SbpPins::defaultInputs() {
       state[axis] = {sbp::Sbp::broadcast(),
                      "default: this input cannot be split along dp"};
     }
-    pins[input] = std::move(state);
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());

@@ -1,12 +1,12 @@
-//===- SbpSelection.h - signatures of one function --------------*- C++ -*-===//
+//===- SbpSelection.h - signatures of a module ------------------*- C++ -*-===//
 //
 // Part of OneFlow MLIR, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Poses the choice of signatures in one function as a selection problem per
-// mesh axis, and keeps what is needed to explain it.
+// Poses the choice of all signatures and storages of a module as one selection
+// problem per mesh axis, and keeps what is needed to explain it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,35 +15,54 @@
 
 #include "SbpPins.h"
 
+#include "oneflow/Sbp/CostModel.h"
+
 #include <set>
 
 namespace oneflow {
 
-/// Chooses the signatures of one function's ops: construct, then run, then
-/// write.
+/// Chooses the signatures of a module's ops and the storages of its variables:
+/// construct, then run, then write. Functions share variables, so they are
+/// decided together.
 class SbpSelection {
 public:
-  SbpSelection(mlir::func::FuncOp function, const SbpPins &pins)
-      : function(function), pins(pins) {}
+  SbpSelection(mlir::ModuleOp module, const SbpPins &pins)
+      : module(module), pins(pins) {}
 
   /// Chooses. Fails, with errors on the ops, where no signature fits.
   mlir::LogicalResult run();
-  /// Puts the signatures on the ops.
+  /// Puts the signatures on the ops and the storages on the variables.
   void write();
-  /// Prints a remark per op: its signature and, axis by axis, why.
+  /// Prints a remark per op and variable: what was chosen and, axis by axis,
+  /// why.
   void explain();
 
 private:
+  /// Something that lies in one of several ways.
   struct Node {
-    SpreadOpInterface op;
+    enum class Kind : uint8_t {
+      Op,
+      /// A variable, which stands for its reads and updates, too: all lie as it
+      /// does. Options have one operand (updates) and one result (reads), which
+      /// are equal.
+      Variable,
+      /// The form in which a value goes to several consumers. What they want
+      /// alike is boxed once, and is to be paid for once. As for Variable.
+      Delivery,
+    };
+    Kind kind = Kind::Op;
+    /// The op, the variable, or the op whose value is delivered.
+    mlir::Operation *op = nullptr;
+    /// Reads, updates and gradients of a variable.
+    llvm::SmallVector<SpreadOpInterface> uses;
     PlacementOp placement;
     /// Where operands are taken; differs for a boxing between placements.
     PlacementOp source;
     sbp::Mesh mesh;
     sbp::CostModel model;
-    sbp::OpRule rule;
     std::vector<sbp::Signature> allowed;
     std::vector<sbp::Shape> operandShapes, resultShapes;
+    OpPins pins;
     /// The value of its results depends on an input of the step.
     bool dependsOnInput = false;
     /// The signature that the op carries.
@@ -53,45 +72,82 @@ private:
     /// For the axis at hand.
     std::vector<sbp::Signature> options;
     std::vector<double> costs;
+
+    struct Reason {
+      std::string text;
+      /// The node that this one goes along with, if it does.
+      std::optional<unsigned> follows;
+    };
     /// One per axis.
-    std::vector<std::string> reasons;
+    std::vector<Reason> reasons;
   };
 
   /// A use of a node's result by another node.
   struct Edge {
     unsigned producer, result, consumer, operand;
+    /// Both must lie alike, by the axes where neither is pinned: a variable
+    /// and the one that it is like.
+    bool ties = false;
+    int64_t elementBytes = 1;
     /// For the axis at hand; options(producer) x options(consumer).
     std::vector<double> costs;
   };
 
+  // SbpGraph.cpp: nodes and edges.
   mlir::LogicalResult collect();
+  mlir::LogicalResult addVariables();
+  mlir::LogicalResult addFunction(mlir::func::FuncOp function);
+  mlir::LogicalResult addOp(SpreadOpInterface op);
+  void addDeliveries();
+  Node makeNode(Node::Kind kind, mlir::Operation *op, PlacementOp placement,
+                PlacementOp source) const;
+  /// Axes of a placement along which an input of the step is split.
+  llvm::SmallVector<bool> splitInputAxes(PlacementOp placement) const;
+
+  // SbpSelection.cpp: options and the choice.
   mlir::LogicalResult selectAxis(size_t axis);
   mlir::LogicalResult findOptions(Node &node, size_t axis);
+  void findDeliveryOptions(unsigned index);
   void addBlockedOptions(Node &node, size_t axis) const;
   mlir::LogicalResult reportNoOption(Node &node, size_t axis);
   bool isLegal(const Node &node, const sbp::Signature &option,
                size_t axis) const;
+  std::vector<unsigned> inOrder() const;
+  mlir::FailureOr<std::vector<unsigned>> solve(size_t axis) const;
+
+  // SbpCosts.cpp: what options cost.
+  sbp::CostModel modelOf(const Node &node) const;
   double nodeSeconds(const Node &node, const sbp::Signature &option,
                      size_t axis) const;
   void weighEdge(Edge &edge, size_t axis);
   double edgeSeconds(const Edge &edge, const sbp::Sbp &from, const sbp::Sbp &to,
                      const sbp::Shape &local, size_t axis) const;
-  std::vector<unsigned> solve() const;
-  std::string explainChoice(unsigned index,
-                            const std::vector<unsigned> &options,
-                            size_t axis) const;
 
-  mlir::func::FuncOp function;
+  // SbpExplain.cpp
+  Node::Reason explainChoice(unsigned index,
+                             const std::vector<unsigned> &options,
+                             size_t axis) const;
+  std::string originOf(unsigned index, size_t axis) const;
+
+  mlir::ModuleOp module;
   const SbpPins &pins;
   std::vector<Node> nodes;
   std::vector<Edge> edges;
   /// Edges at each node, either end.
   std::vector<std::vector<unsigned>> incident;
-  /// Blocks that some op of the function splits in: reshapes make them.
+  /// Node of each op, variable, read and update.
+  llvm::DenseMap<mlir::Operation *, unsigned> index;
+  /// Blocks that some op splits in: reshapes make them.
   std::set<int64_t> blocks;
   /// The axis at hand splits an input of the step.
   bool splitsInputs = false;
 };
+
+/// The pin of an operand or result along an axis, null where it is free.
+const SbpPin *pinAt(llvm::ArrayRef<StatePins> pins, size_t index, size_t axis);
+
+/// The mesh of the first axes.
+sbp::Mesh prefixOf(const sbp::Mesh &mesh, size_t axes);
 
 } // namespace oneflow
 

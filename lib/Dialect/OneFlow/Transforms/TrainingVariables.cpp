@@ -36,7 +36,7 @@ VariableOp oneflow::getOrCreateVariable(ModuleOp module, Location loc,
     b.setInsertionPointToStart(module.getBody());
   return VariableOp::create(b, loc, name, type, initial, /*trainable=*/false,
                             /*like=*/nullptr, /*placement=*/nullptr,
-                            /*storage=*/nullptr);
+                            /*storage=*/nullptr, /*part=*/nullptr);
 }
 
 Value oneflow::getOrCreateStep(func::FuncOp function) {

@@ -12,11 +12,13 @@
 //   4. every operand comes as its op wants it
 //   5. reads and updates agree with their variable
 //   6. inputs have distinct names, and so have outputs
+//   7. variables that are parts tile their wholes
 //
 //===----------------------------------------------------------------------===//
 
 #include "Spread.h"
 
+#include "oneflow/Dialect/OneFlow/IR/Parts.h"
 #include "oneflow/Dialect/OneFlow/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -183,7 +185,7 @@ struct VerifySpreadPass
 
   void runOnOperation() override {
     SymbolTableCollection symbols;
-    bool ok = true;
+    bool ok = succeeded(collectWholes(getOperation()));
     for (VariableOp variable : getOperation().getOps<VariableOp>())
       ok &= succeeded(verifyVariable(variable));
     for (auto function : getOperation().getOps<func::FuncOp>())

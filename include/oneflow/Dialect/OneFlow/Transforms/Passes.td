@@ -25,6 +25,33 @@ def ConvertToInferencePass : Pass<"oneflow-convert-to-inference", "::mlir::Modul
   }];
 }
 
+def UnpackVariablesPass : Pass<"oneflow-unpack-variables", "::mlir::ModuleOp"> {
+  let summary = "give every projection of a packed one its own variables";
+  let description = [{
+    Exporters pack several projections, such as query, key and value, into one matrix
+    [h, 3h], which no plain split of its columns divides by heads. Where all that is
+    done with a matmul's result, after bias adds, reshapes and transposes, is to cut the
+    packed dimension into intervals, equal ones or not, each interval gets its own
+    matmul, and weight and bias become variables `<name>.0`, `<name>.1`, ..., each
+    `part of` the variable that was: the user goes on seeing that one. Weights may
+    be stored transposed. Values are what they were before.
+
+    A variable stays whole where it is used otherwise, also by one of its readers only;
+    where cuts overlap, leave gaps or differ among uses; where its storage, or an op's
+    signature, is fixed already; where it is a part or the state of another. What shares
+    a product with it stays, too.
+
+    ```mlir
+    %w = oneflow.read @w : tensor<4x12xf32>
+    %y = oneflow.matmul %x, %w : (tensor<8x4xf32>, tensor<4x12xf32>) -> tensor<8x12xf32>
+    // Three slices of 4 columns become:
+    oneflow.variable @w.0 part of "w" [4, 12] at dim 1 offset 0 : tensor<4x4xf32>
+    %w0 = oneflow.read @w.0 : tensor<4x4xf32>
+    %q = oneflow.matmul %x, %w0 : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+    ```
+  }];
+}
+
 def AttachLossPass : Pass<"oneflow-attach-loss", "::mlir::ModuleOp"> {
   let summary = "make a training function with a loss from an inference function";
   let description = [{
@@ -64,7 +91,8 @@ def ApplyOptimizerPass : Pass<"oneflow-apply-optimizer", "::mlir::ModuleOp"> {
     `<name>.second_moment` for adamw, each `like` its parameter, besides
     `@optimizer.learning_rate` (a scalar of the parameters' type, so that a schedule can
     change it between steps) and `@optimizer.step`. With `none`, gradients become outputs
-    "<name>.gradient".
+    "<name>.gradient". State of a part is a part of the whole's state, and gradients of
+    parts come out as the whole's.
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, sgd or none">,
@@ -94,18 +122,23 @@ def PlacePass : Pass<"oneflow-place", "::mlir::ModuleOp"> {
 def InferSbpPass : Pass<"oneflow-infer-sbp", "::mlir::ModuleOp"> {
   let summary = "choose the SBP signature of every op";
   let description = [{
-    Signatures that ops and variables carry already are pinned. `hints` pin more: each is
-    `PATTERN=SBP@AXIS`, where PATTERN is a name with `*` and `?`, matched against
-    variables, inputs and the node names of other ops (their results). Inputs that
-    nothing pins are split along dimension 0 on an axis named `dp` where that is legal;
-    variables that nothing pins are broadcast, and optimizer state lies as its
-    parameter. The rest is chosen, one mesh axis after the other, so that computation
-    and boxing together take the least time by the cost model (see
-    oneflow/Sbp/Selection.h). What is pinned is never changed: where an op does not
-    allow it, the error says what the op allows.
+    Signatures and storages that ops and variables carry already are pinned, and so is
+    what the attributes `oneflow.sbp` and `oneflow.sharding` say, which are removed when
+    signatures are written. `hints` pin more: each is `PATTERN=SBP@AXIS`, or
+    `PATTERN=[SBP, ...]` with one SBP, or `?`, per mesh axis. PATTERN is a name with `*`
+    and `?`, matched against variables (how they are stored), inputs, and the node names
+    of other ops (their first result); with `:inN` or `:outN` behind it, it is the
+    operands or results of nodes. Commas within brackets do not separate hints. Inputs
+    that nothing pins are split along dimension 0 on an axis named `dp` where that is
+    legal, variables are whole along an axis that splits inputs, and optimizer state lies
+    as its parameter. The rest, storages included, is chosen for the whole module, one
+    mesh axis after the other, so that computation and boxing together take the least
+    time by the cost model (see oneflow/Sbp/Selection.h). What is pinned is never
+    changed: where a tensor or an op does not allow it, the error says what they allow.
   }];
   let options = [
-    ListOption<"hints", "hints", "std::string", "PATTERN=SBP@AXIS">,
+    ListOption<"hints", "hints", "std::string",
+               "PATTERN[:inN|:outN]=SBP@AXIS or =[SBP, ...]">,
     Option<"explain", "explain", "bool", "false",
            "print a remark per op: what was chosen, and why">,
   ];
@@ -114,10 +147,10 @@ def InferSbpPass : Pass<"oneflow-infer-sbp", "::mlir::ModuleOp"> {
 def DecomposeSplitPass : Pass<"oneflow-decompose-split", "::mlir::ModuleOp"> {
   let summary = "decompose ops whose own dimension is split";
   let description = [{
-    A softmax, log-softmax or cross-entropy whose class dimension is split along some
-    axis becomes reductions, elementwise ops and picks, each with the signature that
-    follows: the maximum comes as P(max), the sums as P(sum); the logits are not
-    gathered.
+    A softmax, log-softmax, cross-entropy, layer norm or RMS norm that runs over a
+    dimension which is split along some axis becomes reductions, elementwise ops and
+    picks, each with the signature that follows: maxima come as P(max), sums as P(sum);
+    what is reduced is not gathered.
   }];
 }
 
@@ -125,9 +158,16 @@ def InsertBoxingPass : Pass<"oneflow-insert-boxing", "::mlir::ModuleOp"> {
   let summary = "bring every operand to the SBP that its op wants";
   let description = [{
     Between a producer and a consumer whose SBPs or placements differ, inserts
-    `oneflow.boxing` ops: one per step that the algebra plans (oneflow/Sbp/Boxing.h).
-    Values that several consumers want in the same SBP are boxed once.
+    `oneflow.boxing` ops: one per step that the algebra plans (oneflow/Sbp/Boxing.h),
+    within its bounds of memory and bytes. Steps before an exchange across run on the
+    producer's placement, those behind it on the consumer's. Values that several
+    consumers want in the same SBP are boxed once, and so are common beginnings. A
+    boxing that is there already is replaced by its steps where it has several.
   }];
+  let options = [
+    Option<"explain", "explain", "bool", "false",
+           "remark on every boxed operand: its way, bytes, time, and the bounds">
+  ];
 }
 
 def VerifySpreadPass : Pass<"oneflow-verify-spread", "::mlir::ModuleOp"> {
@@ -136,7 +176,7 @@ def VerifySpreadPass : Pass<"oneflow-verify-spread", "::mlir::ModuleOp"> {
     Errors, at the op and its source: an op without placement or signature, a
     signature that the op's rule does not allow for its shapes, an op that still
     needs decomposition, an operand whose SBP is not its producer's, a read or update
-    that differs from its variable's storage.
+    that differs from its variable's storage, parts that do not tile their whole.
   }];
 }
 

@@ -1,0 +1,44 @@
+//===- BoxingRequest.h - boxing of values of the IR -------------*- C++ -*-===//
+//
+// Part of OneFlow MLIR, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the algebra plans (oneflow/Sbp/Boxing.h), asked for values and
+// placements.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ONEFLOW_DIALECT_ONEFLOW_TRANSFORMS_BOXINGREQUEST_H
+#define ONEFLOW_DIALECT_ONEFLOW_TRANSFORMS_BOXINGREQUEST_H
+
+#include "oneflow/Dialect/OneFlow/IR/OneFlow.h"
+#include "oneflow/Sbp/Boxing.h"
+
+namespace oneflow {
+
+/// The ranks of a placement, with the links of its kind of device.
+sbp::RankMesh ranksOf(PlacementOp placement);
+
+/// Bringing `value`, of static shape, from one state to another.
+sbp::BoxingRequest boxingRequest(mlir::Value value, PlacementOp source,
+                                 NdSbpAttr from, PlacementOp target,
+                                 NdSbpAttr to);
+
+/// What a boxing op asks for. nullopt while it lacks a signature, or a
+/// placement that can be found.
+std::optional<sbp::BoxingRequest> boxingRequest(BoxingOp boxing);
+
+/// The plan that a boxing op is a step of: the longest way, through the boxing
+/// ops before and behind it, on which planning puts this step; else the one
+/// from its own operand to its own result. Null where boxingRequest is nullopt
+/// or a state is not legal. Lives as long as `plans`.
+const sbp::BoxingPlan *findPlanOf(BoxingOp boxing, sbp::BoxingPlans &plans);
+
+/// "[P(sum)] reduce-scatter [S(0)], exchange across [B]".
+std::string pathOf(const sbp::BoxingPlan &plan);
+
+} // namespace oneflow
+
+#endif // ONEFLOW_DIALECT_ONEFLOW_TRANSFORMS_BOXINGREQUEST_H
