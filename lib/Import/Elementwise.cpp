@@ -252,7 +252,7 @@ LogicalResult importer::importDropout(NodeImporter &node) {
   OpBuilder &builder = node.builder();
   return node.setResult(DropoutOp::create(
       builder, node.loc(), x.getType(), x, /*step=*/Value(),
-      builder.getF64FloatAttr(ratio), builder.getI64IntegerAttr(seed),
-      builder.getI64IntegerAttr(node.index()), FlatSymbolRefAttr(),
-      SignatureAttr()));
+      /*offset=*/Value(), builder.getF64FloatAttr(ratio),
+      builder.getI64IntegerAttr(seed), builder.getI64IntegerAttr(node.index()),
+      FlatSymbolRefAttr(), SignatureAttr()));
 }

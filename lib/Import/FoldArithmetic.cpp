@@ -5,13 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Shapes are computed with in models: sizes are divided, multiplied, compared.
+// Shapes are computed with in models: sizes are divided and multiplied.
 // What is known is computed here, floats in double and rounded once, which for
 // the four operations and the root gives the same bits as computing in f32, f16
 // or bf16.
 //
 //===----------------------------------------------------------------------===//
 
+#include "BroadcastIndex.h"
 #include "Operators.h"
 #include "TensorData.h"
 
@@ -23,33 +24,6 @@ using namespace oneflow;
 using namespace oneflow::importer;
 
 namespace {
-
-/// Row-major index into an operand for each index of a result that it
-/// broadcasts to.
-class BroadcastIndex {
-public:
-  BroadcastIndex(ArrayRef<int64_t> operand, ArrayRef<int64_t> result)
-      : extents(result.begin(), result.end()), strides(result.size(), 0) {
-    size_t shift = result.size() - operand.size();
-    int64_t stride = 1;
-    for (size_t i = operand.size(); i-- > 0;) {
-      strides[i + shift] = operand[i] == 1 ? 0 : stride;
-      stride *= operand[i];
-    }
-  }
-
-  int64_t operator()(int64_t index) const {
-    int64_t result = 0;
-    for (size_t i = extents.size(); i-- > 0;) {
-      result += index % extents[i] * strides[i];
-      index /= extents[i];
-    }
-    return result;
-  }
-
-private:
-  SmallVector<int64_t> extents, strides;
-};
 
 enum class Arithmetic { Add, Sub, Mul, Div, Max, Min };
 
@@ -189,66 +163,6 @@ FailureOr<bool> importer::foldNeg(NodeImporter &node) {
 }
 FailureOr<bool> importer::foldSqrt(NodeImporter &node) {
   return foldUnary(node, [](double x) { return std::sqrt(x); }, nullptr);
-}
-
-FailureOr<bool> importer::foldEqual(NodeImporter &node) {
-  FailureOr<HostTensorRef> lhs = node.knownInput(0), rhs = node.knownInput(1);
-  if (failed(lhs) || failed(rhs))
-    return failure();
-  if ((*lhs)->elementType() != (*rhs)->elementType())
-    return node.error() << "its operands must have one element type, got "
-                        << (*lhs)->type() << " and " << (*rhs)->type();
-  auto shape = smallBroadcast(node, (*lhs)->shape(), (*rhs)->shape());
-  if (failed(shape))
-    return failure();
-  if (!*shape)
-    return false;
-  HostTensor result = HostTensor::zeros(
-      RankedTensorType::get(**shape, node.builder().getI1Type()));
-  BroadcastIndex left((*lhs)->shape(), **shape),
-      right((*rhs)->shape(), **shape);
-  bool isFloat = isa<FloatType>((*lhs)->elementType());
-  for (int64_t i = 0, e = result.size(); i < e; ++i)
-    result.setInt(i, isFloat
-                         ? (*lhs)->floatAt(left(i)) == (*rhs)->floatAt(right(i))
-                         : (*lhs)->intAt(left(i)) == (*rhs)->intAt(right(i)));
-  if (failed(node.setData(std::move(result))))
-    return failure();
-  return true;
-}
-
-FailureOr<bool> importer::foldWhere(NodeImporter &node) {
-  FailureOr<HostTensorRef> condition = node.knownInput(0);
-  FailureOr<HostTensorRef> lhs = node.knownInput(1), rhs = node.knownInput(2);
-  if (failed(condition) || failed(lhs) || failed(rhs))
-    return failure();
-  Type element = (*lhs)->elementType();
-  if (!(*condition)->elementType().isInteger(1) ||
-      element != (*rhs)->elementType())
-    return node.error()
-           << "expected a condition of booleans and operands of one "
-              "element type, got "
-           << (*condition)->type() << ", " << (*lhs)->type() << " and "
-           << (*rhs)->type();
-  auto operands = node.broadcastShapes((*lhs)->shape(), (*rhs)->shape());
-  if (failed(operands))
-    return failure();
-  auto shape = smallBroadcast(node, (*condition)->shape(), *operands);
-  if (failed(shape))
-    return failure();
-  if (!*shape)
-    return false;
-  HostTensor result =
-      HostTensor::zeros(RankedTensorType::get(**shape, element));
-  BroadcastIndex test((*condition)->shape(), **shape);
-  BroadcastIndex left((*lhs)->shape(), **shape),
-      right((*rhs)->shape(), **shape);
-  for (int64_t i = 0, e = result.size(); i < e; ++i)
-    result.setRaw(i, (*condition)->intAt(test(i)) ? (*lhs)->rawAt(left(i))
-                                                  : (*rhs)->rawAt(right(i)));
-  if (failed(node.setData(std::move(result))))
-    return failure();
-  return true;
 }
 
 FailureOr<bool> importer::foldCast(NodeImporter &node) {

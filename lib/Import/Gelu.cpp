@@ -168,6 +168,32 @@ Value findResult(Value t, Value x) {
   return {};
 }
 
+/// Gives `gelu` what was asked of the value that it replaces and of `x` where
+/// the ops that it replaces use it.
+void moveShardings(Operation *root, Value x, Value t, GeluOp gelu) {
+  SmallVector<Attribute> shardings;
+  auto take = [&](Operation *op, bool isOperand, unsigned index) {
+    auto list = op->getAttrOfType<ArrayAttr>(kShardingAttrName);
+    if (!list)
+      return;
+    for (auto sharding : list.getAsRange<ShardingAttr>())
+      if (sharding.getIsOperand() == isOperand && sharding.getIndex() == index)
+        shardings.push_back(ShardingAttr::get(op->getContext(), isOperand, 0,
+                                              sharding.toSharding(),
+                                              sharding.getDevices()));
+  };
+  take(root, false, 0);
+  llvm::SetVector<Value> inside = sourcesOf(root->getResult(0));
+  inside.insert_range(sourcesOf(t.getDefiningOp()->getOperand(0)));
+  for (OpOperand &use : x.getUses())
+    for (Value result : use.getOwner()->getResults())
+      if (inside.contains(result))
+        take(use.getOwner(), true, use.getOperandNumber());
+  if (!shardings.empty())
+    gelu->setAttr(kShardingAttrName,
+                  ArrayAttr::get(gelu.getContext(), shardings));
+}
+
 } // namespace
 
 void importer::recognizeGelu(Operation *function) {
@@ -193,8 +219,9 @@ void importer::recognizeGelu(Operation *function) {
     Location loc = builder.getFusedLoc({root->getLoc(), op->getLoc()});
     auto kind = GeluKindAttr::get(op->getContext(),
                                   isErf ? GeluKind::Erf : GeluKind::Tanh);
-    Value gelu = GeluOp::create(builder, loc, x.getType(), x, kind,
-                                FlatSymbolRefAttr(), SignatureAttr());
+    auto gelu = GeluOp::create(builder, loc, x.getType(), x, kind,
+                               FlatSymbolRefAttr(), SignatureAttr());
+    moveShardings(root, x, op->getResult(0), gelu);
     result.replaceAllUsesWith(gelu);
   }
 }

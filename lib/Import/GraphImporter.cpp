@@ -54,19 +54,21 @@ Value GraphImporter::materialize(GraphValue &value) {
   if (failed(data))
     return {};
   Location loc = location(value.name);
-  ElementsAttr elements = (*data)->toAttribute(value.name);
   if (!value.initializer || value.type.getRank() == 0) {
-    value.value = ConstantOp::create(builder, loc, value.type, elements,
+    value.value = ConstantOp::create(builder, loc, value.type,
+                                     (*data)->toDenseAttribute(),
                                      FlatSymbolRefAttr(), SignatureAttr());
     return value.value;
   }
+  ElementsAttr elements = (*data)->toAttribute(value.name);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(function);
     VariableOp::create(builder, loc, builder.getStringAttr(value.name),
                        TypeAttr::get(value.type), elements,
                        value.isWeight() ? builder.getUnitAttr() : UnitAttr(),
-                       FlatSymbolRefAttr(), FlatSymbolRefAttr(), NdSbpAttr());
+                       FlatSymbolRefAttr(), FlatSymbolRefAttr(), NdSbpAttr(),
+                       PartAttr());
   }
   // A large weight is in the attribute now; do not keep it twice.
   if (value.isWeight())
@@ -101,9 +103,13 @@ LogicalResult GraphImporter::importInitializers() {
 }
 
 LogicalResult GraphImporter::importNodes() {
-  for (auto [index, node] : llvm::enumerate(model.graph().node()))
-    if (failed(importNode(*this, node, index)))
+  Block *block = builder.getInsertionBlock();
+  for (auto [index, node] : llvm::enumerate(model.graph().node())) {
+    Operation *last = block->empty() ? nullptr : &block->back();
+    if (failed(importNode(*this, node, index)) ||
+        failed(importShardings(node, index, last)))
       return failure();
+  }
   return success();
 }
 
@@ -150,7 +156,8 @@ FailureOr<OwningOpRef<ModuleOp>> GraphImporter::run() {
   for (const ::onnx::ValueInfoProto &output : model.graph().output())
     uses.insert(output.name());
 
-  if (failed(checkDims()) || failed(importInitializers()))
+  if (failed(checkDims()) || failed(chooseConfiguration()) ||
+      failed(importInitializers()))
     return failure();
   for (const ::onnx::ValueInfoProto &input : model.graph().input())
     if (failed(importInput(input)))

@@ -75,6 +75,13 @@ private:
   mlir::FailureOr<mlir::RankedTensorType>
   bindType(mlir::Location loc, const ::onnx::ValueInfoProto &info);
   llvm::LogicalResult importNodes();
+  /// Shardings.cpp. The name of the chosen configuration goes to
+  /// `configuration`.
+  llvm::LogicalResult chooseConfiguration();
+  /// Marks the ops that came into being after `before`, null for all, with what
+  /// the configuration says of the node.
+  llvm::LogicalResult importShardings(const ::onnx::NodeProto &node, int index,
+                                      mlir::Operation *before);
   llvm::LogicalResult importOutput(const ::onnx::ValueInfoProto &output);
   mlir::Location location(llvm::StringRef name);
 
@@ -88,9 +95,13 @@ private:
   llvm::StringSet<> uses;
   /// Names of all of them, used or not.
   llvm::StringSet<> initializers;
+  /// Null where no sharding is asked for.
+  const ::onnx::DeviceConfigurationProto *configuration = nullptr;
 };
 
-/// Replaces the erf and tanh forms of GELU by oneflow.gelu.
+/// Replaces the erf and tanh forms of GELU by oneflow.gelu, which takes over
+/// the shardings of x and of the result; those of values in between go with
+/// them.
 void recognizeGelu(mlir::Operation *function);
 
 /// Removes pure ops without users, but inputs, and variables that nothing

@@ -137,7 +137,7 @@ HostTensor HostTensor::reshaped(ArrayRef<int64_t> shape) const {
                     splatted);
 }
 
-ElementsAttr HostTensor::toAttribute(StringRef name) const {
+DenseElementsAttr HostTensor::toDenseAttribute() const {
   if (elementType().isInteger(1)) {
     // MLIR packs booleans into bits, in its own order.
     SmallVector<bool> values;
@@ -145,8 +145,12 @@ ElementsAttr HostTensor::toAttribute(StringRef name) const {
       values.push_back(intAt(i) != 0);
     return DenseElementsAttr::get(tensorType, values);
   }
-  if (splatted || bytes.size() <= 1024)
-    return DenseElementsAttr::getFromRawBuffer(tensorType, bytes);
+  return DenseElementsAttr::getFromRawBuffer(tensorType, bytes);
+}
+
+ElementsAttr HostTensor::toAttribute(StringRef name) const {
+  if (splatted || bytes.size() <= 1024 || elementType().isInteger(1))
+    return toDenseAttribute();
   return DenseResourceElementsAttr::get(
       tensorType, name,
       HeapAsmResourceBlob::allocateAndCopyWithAlign(bytes, 64,

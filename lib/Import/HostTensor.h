@@ -66,6 +66,8 @@ public:
   /// The same elements under another shape of as many.
   HostTensor reshaped(llvm::ArrayRef<int64_t> shape) const;
 
+  /// Dense, as constants of a kernel must be.
+  mlir::DenseElementsAttr toDenseAttribute() const;
   /// Dense, or a resource named after `name` where it takes more than 1 KB.
   mlir::ElementsAttr toAttribute(llvm::StringRef name) const;
 

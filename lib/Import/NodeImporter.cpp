@@ -94,7 +94,7 @@ bool NodeImporter::isUsed(unsigned output) const {
 LogicalResult NodeImporter::setResult(Value value, unsigned output) {
   if (!value)
     return failure();
-  auto type = cast<RankedTensorType>(value.getType());
+  auto type = llvm::cast<RankedTensorType>(value.getType());
   if (!countElements(type.getShape()))
     return error() << "its result has more elements than memory can hold: "
                    << type;
@@ -137,7 +137,7 @@ Value NodeImporter::scalar(double value, Type elementType) {
 }
 
 Value NodeImporter::reshape(Value x, ArrayRef<int64_t> shape) {
-  auto type = cast<RankedTensorType>(x.getType());
+  auto type = llvm::cast<RankedTensorType>(x.getType());
   if (type.getShape() == shape)
     return x;
   return ReshapeOp::create(builder(), location,
@@ -146,12 +146,21 @@ Value NodeImporter::reshape(Value x, ArrayRef<int64_t> shape) {
 }
 
 Value NodeImporter::broadcast(Value x, ArrayRef<int64_t> shape) {
-  auto type = cast<RankedTensorType>(x.getType());
+  auto type = llvm::cast<RankedTensorType>(x.getType());
   if (type.getShape() == shape)
     return x;
   return BroadcastOp::create(
       builder(), location, RankedTensorType::get(shape, type.getElementType()),
       x, FlatSymbolRefAttr(), SignatureAttr());
+}
+
+Value NodeImporter::cast(Value x, Type elementType) {
+  auto type = llvm::cast<RankedTensorType>(x.getType());
+  if (type.getElementType() == elementType)
+    return x;
+  return CastOp::create(builder(), location,
+                        RankedTensorType::get(type.getShape(), elementType), x,
+                        FlatSymbolRefAttr(), SignatureAttr());
 }
 
 FailureOr<SmallVector<int64_t>>
@@ -175,8 +184,8 @@ NodeImporter::broadcastShapes(ArrayRef<int64_t> lhs, ArrayRef<int64_t> rhs) {
 Type NodeImporter::binaryType(Value lhs, Value rhs) {
   if (!lhs || !rhs)
     return {};
-  auto lhsType = cast<RankedTensorType>(lhs.getType());
-  auto rhsType = cast<RankedTensorType>(rhs.getType());
+  auto lhsType = llvm::cast<RankedTensorType>(lhs.getType());
+  auto rhsType = llvm::cast<RankedTensorType>(rhs.getType());
   if (lhsType.getElementType() != rhsType.getElementType()) {
     error() << "its operands must have one element type, got " << lhsType
             << " and " << rhsType;
@@ -201,5 +210,13 @@ LogicalResult NodeImporter::requireNumber(unsigned input) {
   if (!type.getElementType().isInteger(1))
     return success();
   return error() << "expected numbers, got '" << node.input(input) << "' of "
+                 << type;
+}
+
+LogicalResult NodeImporter::requireBoolean(unsigned input) {
+  RankedTensorType type = inputType(input);
+  if (type.getElementType().isInteger(1))
+    return success();
+  return error() << "expected booleans, got '" << node.input(input) << "' of "
                  << type;
 }

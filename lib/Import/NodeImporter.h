@@ -92,6 +92,7 @@ public:
   mlir::Value scalar(double value, mlir::Type elementType);
   mlir::Value reshape(mlir::Value x, llvm::ArrayRef<int64_t> shape);
   mlir::Value broadcast(mlir::Value x, llvm::ArrayRef<int64_t> shape);
+  mlir::Value cast(mlir::Value x, mlir::Type elementType);
   /// NumPy's broadcast of two shapes, or an error.
   mlir::FailureOr<llvm::SmallVector<int64_t>>
   broadcastShapes(llvm::ArrayRef<int64_t> lhs, llvm::ArrayRef<int64_t> rhs);
@@ -107,9 +108,11 @@ public:
     return Op::create(builder(), location, type, lhs, rhs,
                       mlir::FlatSymbolRefAttr(), SignatureAttr());
   }
-  /// An error unless the input's elements are floats (or any number).
+  /// An error unless the input's elements are floats (or any number, or
+  /// booleans).
   llvm::LogicalResult requireFloat(unsigned input);
   llvm::LogicalResult requireNumber(unsigned input);
+  llvm::LogicalResult requireBoolean(unsigned input);
 
 private:
   mlir::Type binaryType(mlir::Value lhs, mlir::Value rhs);

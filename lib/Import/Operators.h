@@ -68,12 +68,18 @@ llvm::LogicalResult importMatMul(NodeImporter &node);
 llvm::LogicalResult importSoftmax(NodeImporter &node);
 llvm::LogicalResult importLogSoftmax(NodeImporter &node);
 
+// Norms.cpp
+llvm::LogicalResult importLayerNormalization(NodeImporter &node);
+llvm::LogicalResult importRmsNormalization(NodeImporter &node);
+
 // Reductions.cpp
 llvm::LogicalResult importReduceSum(NodeImporter &node);
 llvm::LogicalResult importReduceMean(NodeImporter &node);
 llvm::LogicalResult importReduceMax(NodeImporter &node);
 llvm::LogicalResult importReduceMin(NodeImporter &node);
 llvm::LogicalResult importReduceProd(NodeImporter &node);
+llvm::LogicalResult importReduceSumSquare(NodeImporter &node);
+llvm::LogicalResult importReduceL2(NodeImporter &node);
 
 // Shapes.cpp: what moves elements but computes none.
 llvm::LogicalResult importIdentity(NodeImporter &node);
@@ -91,6 +97,43 @@ mlir::FailureOr<bool> foldSqueeze(NodeImporter &node);
 mlir::FailureOr<bool> foldUnsqueeze(NodeImporter &node);
 mlir::FailureOr<bool> foldFlatten(NodeImporter &node);
 
+/// The shape that an Expand gives.
+mlir::FailureOr<llvm::SmallVector<int64_t>> readExpand(NodeImporter &node);
+
+// Indexing.cpp: parts of tensors, and tensors of parts.
+llvm::LogicalResult importSlice(NodeImporter &node);
+llvm::LogicalResult importSplit(NodeImporter &node);
+llvm::LogicalResult importConcat(NodeImporter &node);
+llvm::LogicalResult importGather(NodeImporter &node);
+llvm::LogicalResult importPad(NodeImporter &node);
+
+// Logic.cpp
+llvm::LogicalResult importEqual(NodeImporter &node);
+llvm::LogicalResult importLess(NodeImporter &node);
+llvm::LogicalResult importLessOrEqual(NodeImporter &node);
+llvm::LogicalResult importGreater(NodeImporter &node);
+llvm::LogicalResult importGreaterOrEqual(NodeImporter &node);
+llvm::LogicalResult importAnd(NodeImporter &node);
+llvm::LogicalResult importOr(NodeImporter &node);
+llvm::LogicalResult importXor(NodeImporter &node);
+llvm::LogicalResult importNot(NodeImporter &node);
+llvm::LogicalResult importWhere(NodeImporter &node);
+llvm::LogicalResult importTrilu(NodeImporter &node);
+/// The shape of a Where; checks the types of its inputs.
+mlir::FailureOr<llvm::SmallVector<int64_t>> readWhere(NodeImporter &node);
+/// The part of a matrix that a Trilu keeps.
+struct Triangle {
+  bool upper = true;
+  /// Columns that the edge lies to the right of the main diagonal.
+  int64_t diagonal = 0;
+
+  bool keeps(int64_t row, int64_t column) const {
+    // Neither number is negative: their difference cannot overflow.
+    return upper ? column - row >= diagonal : column - row <= diagonal;
+  }
+};
+mlir::FailureOr<Triangle> readTrilu(NodeImporter &node);
+
 // Constants.cpp
 llvm::LogicalResult importConstant(NodeImporter &node);
 mlir::FailureOr<bool> foldConstantOfShape(NodeImporter &node);
@@ -103,16 +146,29 @@ mlir::FailureOr<bool> foldMul(NodeImporter &node);
 mlir::FailureOr<bool> foldDiv(NodeImporter &node);
 mlir::FailureOr<bool> foldMax(NodeImporter &node);
 mlir::FailureOr<bool> foldMin(NodeImporter &node);
-mlir::FailureOr<bool> foldEqual(NodeImporter &node);
-mlir::FailureOr<bool> foldWhere(NodeImporter &node);
 mlir::FailureOr<bool> foldNeg(NodeImporter &node);
 mlir::FailureOr<bool> foldSqrt(NodeImporter &node);
 mlir::FailureOr<bool> foldCast(NodeImporter &node);
+
+// FoldLogic.cpp
+mlir::FailureOr<bool> foldEqual(NodeImporter &node);
+mlir::FailureOr<bool> foldLess(NodeImporter &node);
+mlir::FailureOr<bool> foldLessOrEqual(NodeImporter &node);
+mlir::FailureOr<bool> foldGreater(NodeImporter &node);
+mlir::FailureOr<bool> foldGreaterOrEqual(NodeImporter &node);
+mlir::FailureOr<bool> foldAnd(NodeImporter &node);
+mlir::FailureOr<bool> foldOr(NodeImporter &node);
+mlir::FailureOr<bool> foldXor(NodeImporter &node);
+mlir::FailureOr<bool> foldNot(NodeImporter &node);
+mlir::FailureOr<bool> foldWhere(NodeImporter &node);
+mlir::FailureOr<bool> foldTrilu(NodeImporter &node);
+mlir::FailureOr<bool> foldExpand(NodeImporter &node);
 
 // FoldIndexing.cpp
 mlir::FailureOr<bool> foldGather(NodeImporter &node);
 mlir::FailureOr<bool> foldConcat(NodeImporter &node);
 mlir::FailureOr<bool> foldSlice(NodeImporter &node);
+mlir::FailureOr<bool> foldSplit(NodeImporter &node);
 mlir::FailureOr<bool> foldReduceProd(NodeImporter &node);
 
 } // namespace oneflow::importer

@@ -83,13 +83,12 @@ Value reduce(NodeImporter &node, Value x, const Reduction &reduction,
       FlatSymbolRefAttr(), SignatureAttr());
 }
 
-Value castTo(NodeImporter &node, Value x, Type element) {
-  auto type = cast<RankedTensorType>(x.getType());
-  if (type.getElementType() == element)
-    return x;
-  return CastOp::create(node.builder(), node.loc(),
-                        RankedTensorType::get(type.getShape(), element), x,
-                        FlatSymbolRefAttr(), SignatureAttr());
+/// The type in which elements are summed: f16's largest value is 65504, which a
+/// sum passes where the mean or the root does not.
+Type sumType(NodeImporter &node, Type element) {
+  bool isHalf =
+      isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 16;
+  return isHalf ? Type(node.builder().getF32Type()) : element;
 }
 
 LogicalResult importReduction(NodeImporter &node, int64_t inputSince,
@@ -118,6 +117,31 @@ LogicalResult importer::importReduceProd(NodeImporter &node) {
   return importReduction(node, 18, ReduceKind::Prod);
 }
 
+/// The sum of squares, and its square root for ReduceL2.
+static LogicalResult importSquares(NodeImporter &node, bool root) {
+  FailureOr<Reduction> reduction = readReduction(node, 18);
+  if (failed(reduction) ||
+      failed(root ? node.requireFloat(0) : node.requireNumber(0)))
+    return failure();
+  Value x = node.input(0);
+  if (!x)
+    return failure();
+  Type element = node.inputType(0).getElementType();
+  x = node.cast(x, sumType(node, element));
+  Value result =
+      reduce(node, node.binary<MulOp>(x, x), *reduction, ReduceKind::Sum);
+  if (root)
+    result = node.unary<SqrtOp>(result);
+  return node.setResult(node.cast(result, element));
+}
+
+LogicalResult importer::importReduceSumSquare(NodeImporter &node) {
+  return importSquares(node, /*root=*/false);
+}
+LogicalResult importer::importReduceL2(NodeImporter &node) {
+  return importSquares(node, /*root=*/true);
+}
+
 LogicalResult importer::importReduceMean(NodeImporter &node) {
   FailureOr<Reduction> reduction = readReduction(node, 18);
   if (failed(reduction) || failed(node.requireNumber(0)))
@@ -126,10 +150,7 @@ LogicalResult importer::importReduceMean(NodeImporter &node) {
     return node.forwardInput(0);
   RankedTensorType type = node.inputType(0);
   Type element = type.getElementType();
-  // f16's largest value is 65504: the sum passes it where the mean does not.
-  bool isHalf =
-      isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 16;
-  Type wide = isHalf ? Type(node.builder().getF32Type()) : element;
+  Type wide = sumType(node, element);
   int64_t count = 1;
   for (int64_t axis : reduction->axes)
     count *= type.getDimSize(axis);
@@ -140,7 +161,7 @@ LogicalResult importer::importReduceMean(NodeImporter &node) {
   Value x = node.input(0);
   if (!x)
     return failure();
-  Value sum = reduce(node, castTo(node, x, wide), *reduction, ReduceKind::Sum);
+  Value sum = reduce(node, node.cast(x, wide), *reduction, ReduceKind::Sum);
   Value mean = node.binary<DivOp>(sum, node.scalar(count, wide));
-  return mean ? node.setResult(castTo(node, mean, element)) : failure();
+  return mean ? node.setResult(node.cast(mean, element)) : failure();
 }

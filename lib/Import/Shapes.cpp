@@ -220,14 +220,18 @@ LogicalResult importer::importTranspose(NodeImporter &node) {
                           FlatSymbolRefAttr(), SignatureAttr()));
 }
 
-LogicalResult importer::importExpand(NodeImporter &node) {
+FailureOr<SmallVector<int64_t>> importer::readExpand(NodeImporter &node) {
   FailureOr<std::vector<int64_t>> asked = node.constantInts(1, "shape");
   if (failed(asked))
     return failure();
   for (int64_t extent : *asked)
     if (extent < 0)
       return node.error() << "negative extent " << extent << " in its shape";
-  auto shape = node.broadcastShapes(node.inputType(0).getShape(), *asked);
+  return node.broadcastShapes(node.inputType(0).getShape(), *asked);
+}
+
+LogicalResult importer::importExpand(NodeImporter &node) {
+  auto shape = readExpand(node);
   if (failed(shape))
     return failure();
   if (node.inputType(0).getShape() == ArrayRef<int64_t>(*shape))

@@ -242,6 +242,48 @@ for op in "Softmax LogSoftmax".split():
     case(f"{name}_7_matrix", node(op, "x"), {"x": rand(2, 3)}, opset=7)
     case(f"{name}_large_values", node(op, "x"), {"x": 100 * rand(2, 3)}, opset=13)
 
+# --- Layer norm and RMS norm -------------------------------------------------------------
+
+NORM = rand(2, 3, 4)
+for axis in (None, 0, 1, -1):
+    attributes = {} if axis is None else {"axis": axis}
+    shape = NORM.shape[-1 if axis is None else axis:]
+    name = str(axis).lower().replace("-", "minus_")
+    case(f"layer_norm_axis_{name}", node("LayerNormalization", "x s b", **attributes),
+         {"x": NORM}, {"s": rand(*shape, seed=1), "b": rand(*shape, seed=2)})
+    case(f"rms_norm_axis_{name}", node("RMSNormalization", "x s", **attributes),
+         {"x": NORM}, {"s": rand(*shape, seed=1)}, opset=23)
+SCALE, BIAS = rand(4, seed=1), rand(4, seed=2)
+case("layer_norm_no_bias", node("LayerNormalization", "x s"), {"x": NORM}, {"s": SCALE})
+case("layer_norm_statistics", node("LayerNormalization", "x s b", "y mean inverse", axis=1),
+     {"x": NORM}, {"s": rand(3, 4, seed=1), "b": rand(3, 4, seed=2)},
+     outputs="y mean inverse")
+case("layer_norm_inverse", node("LayerNormalization", "x s b", ["y", "", "inverse"]),
+     {"x": NORM}, {"s": SCALE, "b": BIAS}, outputs="y inverse")
+case("layer_norm_unused_statistics",
+     node("LayerNormalization", "x s b", "y mean inverse"), {"x": NORM},
+     {"s": SCALE, "b": BIAS})
+case("layer_norm_epsilon", node("LayerNormalization", "x s b", epsilon=0.5), {"x": NORM},
+     {"s": SCALE, "b": BIAS})
+case("layer_norm_stash_type", node("LayerNormalization", "x s b", stash_type=1),
+     {"x": NORM}, {"s": SCALE, "b": BIAS})
+case("layer_norm_broadcast_parameters", node("LayerNormalization", "x s b", axis=1),
+     {"x": NORM}, {"s": SCALE, "b": rand(3, 1, seed=2)})
+case("layer_norm_parameters_by_row", node("LayerNormalization", "x s b"),
+     {"x": NORM}, {"s": rand(3, 4, seed=1), "b": rand(2, 1, 4, seed=2)})
+case("layer_norm_bias_by_row", node("LayerNormalization", "x s b"), {"x": NORM},
+     {"s": SCALE, "b": rand(3, 4, seed=2)})
+case("layer_norm_f64", node("LayerNormalization", "x s b"),
+     {"x": NORM.astype(np.float64)},
+     {"s": SCALE.astype(np.float64), "b": BIAS.astype(np.float64)}, tolerance=1e-12)
+case("layer_norm_f16", node("LayerNormalization", "x s b"),
+     {"x": NORM.astype(np.float16)},
+     {"s": SCALE.astype(np.float16), "b": BIAS.astype(np.float16)}, tolerance=1e-2)
+case("rms_norm_epsilon", node("RMSNormalization", "x s", epsilon=0.5, stash_type=1),
+     {"x": NORM}, {"s": SCALE}, opset=23)
+case("rms_norm_broadcast_scale", node("RMSNormalization", "x s", axis=1),
+     {"x": NORM}, {"s": SCALE}, opset=23)
+
 # --- Shapes -----------------------------------------------------------------------------
 
 for axis in (None, 0, 2, 3, -1):
@@ -337,6 +379,9 @@ for form, value in {"value_int": 7, "value_ints": [7, 8, 9]}.items():
     case(f"constant_{form}",
          [helper.make_node("Constant", [], ["c"], **{form: value}), node("Add", "x c")],
          {"x": np.arange(3)})
+case("constant_large",
+     [helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(rand(400))),
+      node("Add", "x c")], {"x": rand(2, 400)})
 FRACTIONS = np.array([-2.7, -0.5, 0.0, 0.5, 2.7, 100.2], np.float32)
 for to in "FLOAT16 DOUBLE INT8 INT16 INT32 INT64 BOOL FLOAT".split():
     case(f"cast_f32_to_{to.lower()}",
@@ -360,7 +405,7 @@ case("dropout_not_training", node("Dropout", "x r t"), {"x": rand(2, 3)},
 
 # --- Reductions -----------------------------------------------------------------------------
 
-for op in "Sum Mean Max Min Prod".split():
+for op in "Sum Mean Max Min Prod SumSquare L2".split():
     name, since = f"reduce_{op.lower()}", 13 if op == "Sum" else 18
     case(f"{name}_all", node(f"Reduce{op}", "x"), {"x": rand(2, 3, 4)})
     case(f"{name}_attribute",
@@ -409,3 +454,124 @@ case("layer_norm_written_out",
       node("Mul", "n g", "ng"), node("Add", "ng b")],
      {"x": rand(2, 5, 8)},
      {"two": TWO, "eps": np.float32(1e-5), "g": rand(8, seed=1), "b": rand(8, seed=2)})
+
+# --- Parts of tensors -------------------------------------------------------------------
+
+ints = lambda *values: np.array(values, np.int64)
+X = rand(4, 6, 5)
+case("slice_opset9", node("Slice", "x", axes=[0, 2], starts=[1, -4], ends=[3, 100]),
+     {"x": X}, opset=9)
+for name, (starts, ends, axes, steps) in {
+        "box": ([1, 2], [3, 5], [0, 1], [1, 1]),
+        "steps": ([0, 1], [6, 5], [1, 2], [2, 3]),
+        "negative_axis": ([-3], [-1], [-1], [1]),
+        "far_ends": ([-100], [2 ** 63 - 1], [1], [1]),
+        "backward": ([-1], [-2 ** 63], [1], [-1]),
+        "backward_steps": ([4, 1], [0, 4], [2, 0], [-2, 2])}.items():
+    case(f"slice_{name}", node("Slice", "x s e a t"), {"x": X},
+         {"s": ints(*starts), "e": ints(*ends), "a": ints(*axes), "t": ints(*steps)})
+case("slice_no_axes", node("Slice", "x s e"), {"x": X},
+     {"s": ints(1, 0, 2), "e": ints(3, 6, 3)})
+case("slice_of_weight", [node("Slice", "w s e", "v"), node("Add", "x v")],
+     {"x": rand(2, 5)}, {"w": rand(8, 5), "s": ints(3), "e": ints(5)})
+case("split_opset11", node("Split", "x", "y z", axis=1, split=[2, 4]), {"x": X},
+     opset=11, outputs="y z")
+case("split_opset11_equal", node("Split", "x", "y z u", axis=-2), {"x": X}, opset=11,
+     outputs="y z u")
+case("split_input", node("Split", "x s", "y z u", axis=2), {"x": X},
+     {"s": ints(1, 1, 3)}, outputs="y z u")
+case("split_equal", node("Split", "x", "y z"), {"x": X}, outputs="y z")
+case("split_num_outputs", node("Split", "x", "y z u", axis=2, num_outputs=3), {"x": X},
+     opset=18, outputs="y z u")
+case("split_shape",
+     [node("Shape", "x", "sh"), node("Split", "sh n", "a b", axis=0),
+      node("Concat", "b a", "s", axis=0), node("Reshape", "x s")],
+     {"x": rand(2, 3, 4)}, {"n": ints(1, 2)}, shape=(3, 4, 2))
+case("concat", node("Concat", "a b", axis=1), {"a": rand(2, 3), "b": rand(2, 4)})
+case("concat_first", node("Concat", "a b c", axis=-3),
+     {"a": rand(1, 3, 2), "b": rand(2, 3, 2), "c": rand(1, 3, 2, seed=1)})
+case("concat_weight", node("Concat", "a w", axis=0), {"a": rand(2, 3)}, {"w": rand(4, 3)})
+case("concat_i64", node("Concat", "a b", axis=0), {"a": np.arange(3), "b": np.arange(4)})
+case("concat_one", node("Concat", "a", axis=0), {"a": rand(2, 3)})
+case("gather_embedding", node("Gather", "w i"), {"i": np.array([[1, 5, 0], [5, -1, -6]])},
+     {"w": rand(6, 4)})
+case("gather_i32", node("Gather", "w i"), {"i": np.array([3, 0], np.int32)},
+     {"w": rand(6, 4)})
+case("gather_axis", node("Gather", "x i", axis=1), {"x": X, "i": np.array([[0, 5]])})
+case("gather_first_token", node("Gather", "x i", axis=1), {"x": X}, {"i": np.int64(0)})
+case("gather_positions", [node("Gather", "w i", "p"), node("Add", "x p")],
+     {"x": rand(2, 3, 4)}, {"w": rand(8, 4), "i": np.array([[0, 1, 2]])})
+case("gather_known", node("Gather", "x i", axis=-1), {"x": X}, {"i": np.array([3, 1, 1])})
+case("gather_table_i64", node("Gather", "t i"), {"t": np.arange(6) * 7, "i": ints(5, 0)})
+case("where_computed",
+     [node("Greater", "a b", "c"), node("Where", "c a b")],
+     {"a": rand(3, 4), "b": rand(4, seed=1)})
+case("where_mask", node("Where", "m x low"), {"x": rand(2, 4, 4)},
+     {"m": np.tri(4, dtype=bool), "low": np.float32(-1e9)})
+case("where_i64", [node("Equal", "a b", "c"), node("Where", "c a z")],
+     {"a": np.arange(4), "b": ints(0, 2, 2, 3)}, {"z": ints(-1)})
+NAN = np.array([1, np.nan, 2, -0.0], np.float32)
+for op, opset in {"Equal": 11, "Less": 9, "Greater": 9, "LessOrEqual": 12,
+                  "GreaterOrEqual": 16}.items():
+    case(f"compare_{op}", node(op, "a b"), {"a": NAN, "b": NAN[:, None].copy()},
+         opset=opset)
+    case(f"compare_{op}_i64", node(op, "a b"), {"a": np.arange(3), "b": ints(1, 1, 1)},
+         opset=max(opset, 12))
+BOOLS = np.array([False, True, False, True])
+for op in "And Or Xor".split():
+    case(f"logic_{op}", node(op, "a b"), {"a": BOOLS, "b": BOOLS[:, None].copy()})
+case("logic_Not", node("Not", "a"), {"a": BOOLS})
+case("pad_opset10", node("Pad", "x", pads=[1, 0, 0, 2], value=0.5), {"x": rand(2, 3)},
+     opset=10)
+case("pad_input", node("Pad", "x p"), {"x": rand(2, 3)}, {"p": ints(0, 1, 2, 3)})
+case("pad_value", node("Pad", "x p v"), {"x": rand(2, 3)},
+     {"p": ints(0, 1, 2, 3), "v": np.float32(-1.5)})
+case("pad_cuts", node("Pad", "x p"), {"x": rand(4, 5)}, {"p": ints(-1, 2, 1, -2)})
+case("pad_i64", node("Pad", "x p v"), {"x": np.arange(6).reshape(2, 3)},
+     {"p": ints(0, 1, 0, 0), "v": np.int64(2 ** 60 + 1)})
+case("pad_axes", node("Pad", "x p v a"), {"x": rand(2, 3)},
+     {"p": ints(1, 2), "v": np.float32(0), "a": ints(-1)}, opset=18)
+for upper in (0, 1):
+    for k in (None, -1, 2):
+        case(f"trilu_{upper}_{k}".replace("-", "minus_"),
+             node("Trilu", "x" if k is None else "x k", upper=upper),
+             {"x": rand(2, 3, 4)}, {} if k is None else {"k": np.int64(k)})
+
+# Masks of a sequence's extent, as exporters write them: all are constants here.
+ONE, LOW = ints(1), np.float32(-3e38)
+SEQUENCE = [node("Shape", "x", "sh"), node("Slice", "sh two three", "t"),
+            node("Squeeze", "t", "ts")]
+EXTENTS = {"two": ints(2), "three": ints(3)}
+case("mask_trilu",
+     SEQUENCE + [
+         node("Concat", "t t", "tt", axis=0),
+         node("ConstantOfShape", "tt", "ones",
+              value=helper.make_tensor("v", TensorProto.FLOAT, [1], [1.0])),
+         node("Trilu", "ones", "tri", upper=0), node("Equal", "tri zero", "masked"),
+         node("Where", "masked low zero", "mask"), node("Add", "x mask")],
+     {"x": rand(2, 2, 5, 5)}, {**EXTENTS, "low": LOW, "zero": np.float32(0)},
+     shape=(2, 2, 5, 5))
+case("mask_ranges",
+     SEQUENCE + [
+         node("Range", "from ts step", "r"), node("Unsqueeze", "r axis", "column"),
+         node("LessOrEqual", "r column", "seen"), node("Not", "seen", "hidden"),
+         node("Concat", "one t t", "shape", axis=0),
+         node("Expand", "hidden shape", "wide"), node("And", "wide wide", "both"),
+         node("Where", "both low x")],
+     {"x": rand(2, 2, 5, 5)},
+     {**EXTENTS, "low": LOW, "from": np.int64(0), "step": np.int64(1), "axis": ONE,
+      "one": ONE}, shape=(2, 2, 5, 5))
+# As GPT-2 has it: a buffer of the longest sequence, of which a model takes a part.
+case("mask_buffer",
+     SEQUENCE + [node("Slice", "buffer zero t two", "rows"),
+                 node("Slice", "rows zero t three", "mask"), node("Where", "mask x low")],
+     {"x": rand(2, 2, 5, 5)},
+     {**EXTENTS, "zero": ints(0), "low": LOW,
+      "buffer": np.tri(300, dtype=bool)[None, None]}, shape=(2, 2, 5, 5))
+case("packed_projection",
+     [node("MatMul", "x w", "qkv"), node("Split", "qkv", "q k v", axis=-1),
+      node("Transpose", "k", "kt", perm=[0, 2, 1]), node("MatMul", "q kt", "s"),
+      node("Where", "m s low", "masked"), node("Softmax", "masked", "p", axis=-1),
+      node("MatMul", "p v")],
+     {"x": rand(2, 5, 4)},
+     {"w": rand(4, 12, seed=1), "m": np.tri(5, dtype=bool), "low": LOW})

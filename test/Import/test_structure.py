@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What models become, by FileCheck."""
 
+import re
+
 import numpy as np
+import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from cases import make, node, rand
+from cases import CASES, make, node, rand
 
 MLP = lambda: make(
     [node("Gemm", "x fc.weight fc.bias", "h", name="/fc/Gemm", transB=1),
@@ -86,7 +89,7 @@ def test_constant_node_is_a_constant(importer):
                   node("Add", "x c")], {"x": rand(400)})
     importer.check(model, """
 CHECK-NOT: oneflow.variable
-CHECK:     oneflow.constant dense_resource<c> : tensor<400xf32>
+CHECK:     oneflow.constant dense<"0x{{[0-9A-F]*}}"> : tensor<400xf32>
 """)
 
 
@@ -162,6 +165,21 @@ CHECK: oneflow.reshape %[[S]] : (tensor<2x12xf32>) -> tensor<2x3x4xf32>
 """)
 
 
+def test_norm_parameters(importer):
+    """What differs from row to row is no parameter of the op."""
+    model = make([node("LayerNormalization", "x s b", "h", epsilon=0.5),
+                  node("LayerNormalization", "h one rows", "y", axis=1)],
+                 {"x": rand(2, 3, 4)},
+                 {"s": rand(4), "b": rand(3, 4), "one": rand(1), "rows": rand(2, 1, 1)})
+    importer.check(model, """
+CHECK: %[[N:.*]], %{{.*}}, %{{.*}} = oneflow.layer_norm %{{.*}} scale %{{.*}} dims_from 2 {epsilon = 5.000000e-01 : f64}
+CHECK: %[[H:.*]] = oneflow.add %[[N]]
+CHECK: %[[ONE:.*]] = oneflow.broadcast %{{.*}} : (tensor<1xf32>) -> tensor<3x4xf32>
+CHECK: %[[M:.*]], %{{.*}}, %{{.*}} = oneflow.layer_norm %[[H]] scale %[[ONE]] dims_from 1
+CHECK: oneflow.add %[[M]]
+""")
+
+
 def test_mean_of_halves_is_summed_in_f32(importer):
     model = make(node("ReduceMean", "x", axes=[0]), {"x": rand(8, 2, dtype=np.float16)})
     importer.check(model, """
@@ -196,4 +214,28 @@ CHECK: %[[T:.*]] = oneflow.erf
 CHECK: %[[G:.*]] = oneflow.gelu <erf> %0
 CHECK: oneflow.output "y" %[[G]]
 CHECK: oneflow.output "t" %[[T]]
+""")
+
+
+@pytest.mark.parametrize("name", ["mask_trilu", "mask_ranges", "mask_buffer"])
+def test_masks_of_constants_are_folded(importer, name):
+    [build] = [build for build in CASES if build.__name__ == name]
+    result = importer.run(build().model)
+    ops = set(re.findall(r"oneflow\.(\w+)", result.stdout))
+    if name == "mask_buffer":  # larger than what is folded: a variable, sliced
+        assert ops == {"variable", "read", "input", "constant", "slice", "select", "output"}
+    else:
+        assert ops <= {"input", "constant", "add", "select", "output"}, result.stdout
+
+
+def test_known_indices_are_slices(importer):
+    model = make([node("Gather", "x zero", "first", axis=1), node("Gather", "w range", "p"),
+                  node("Add", "first p")],
+                 {"x": rand(3, 5, 4)},
+                 {"w": rand(8, 4), "zero": np.int64(0), "range": np.array([1, 3, 5])})
+    importer.check(model, """
+CHECK: oneflow.slice %{{.*}} offsets [0, 0, 0] sizes [3, 1, 4] strides [1, 1, 1]
+CHECK: oneflow.reshape %{{.*}} : (tensor<3x1x4xf32>) -> tensor<3x4xf32>
+CHECK: oneflow.slice %{{.*}} offsets [1, 0] sizes [3, 4] strides [2, 1]
+CHECK-NOT: oneflow.gather
 """)

@@ -20,6 +20,10 @@
 //    axis or the like is asked for, else a variable that is not trainable;
 //  - rank 0: a constant. Exporters write literals (0.5, the root of 2) so.
 //
+// The shardings of the chosen device configuration become the attribute
+// `oneflow.sharding` of the ops that have the operands and results. Pipeline
+// stages are not used.
+//
 // Errors are reported through the context's diagnostics, at the location of the
 // node, input or initializer; no function throws or aborts on a bad model.
 // Functions may run at the same time in different contexts.
@@ -39,6 +43,10 @@ struct OnnxImportOptions {
   /// Extents, at least 1, of symbolic dimensions: by the dimension's name
   /// ("batch"), or by input and axis where it has none ("x:0").
   llvm::StringMap<int64_t> dims;
+  /// Which of the model's device configurations (IR version 11) says how
+  /// tensors are sharded; "none" for none of them. Where nothing is chosen, the
+  /// only one, and an error where there are several.
+  std::string deviceConfiguration;
 };
 
 /// Imports the model in the file `path`. Tensors stored outside the file must
