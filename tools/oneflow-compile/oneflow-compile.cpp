@@ -14,6 +14,7 @@
 #include "oneflow/Pipelines/Diagnostics.h"
 #include "oneflow/Pipelines/Explain.h"
 #include "oneflow/Pipelines/Pipelines.h"
+#include "oneflow/Pipelines/SpreadFlags.h"
 #include "oneflow/Target/Cpu.h"
 #include "oneflow/Target/PlanExport.h"
 
@@ -72,12 +73,23 @@ cl::list<std::string> dims(
     "dim",
     cl::desc("Extent of a symbolic dimension of the model; may be repeated"),
     cl::value_desc("name=extent"), cl::cat(category));
-cl::list<std::string> hints(
+cl::list<std::string> sbpHints(
     "sbp",
-    cl::desc(
-        "Pin how variables, inputs or nodes whose names match lie along a mesh "
-        "axis, e.g. 'fc*.weight=S(0)@tp'; may be repeated"),
+    cl::desc("Pin how variables, inputs or nodes whose names match lie: along "
+             "one mesh axis, 'fc*.weight=S(0)@tp', or along all of them, "
+             "'fc1:in1=[B, S(1)]'; :inN and :outN are the operands and results "
+             "of nodes; may be repeated"),
     cl::value_desc("pattern=sbp@axis"), cl::cat(category));
+cl::list<std::string>
+    sbpFiles("sbp-file",
+             cl::desc("Read hints as --sbp takes them from a file, one per "
+                      "line, # begins a comment; may be repeated"),
+             cl::value_desc("file"), cl::cat(category));
+cl::opt<std::string> deviceConfiguration(
+    "device-configuration",
+    cl::desc("Which of an ONNX model's device configurations says how it is "
+             "sharded, or none (default: the only one)"),
+    cl::value_desc("name"), cl::cat(category));
 cl::opt<bool> train("train",
                     cl::desc("Make entries train and eval from the model"),
                     cl::cat(category));
@@ -113,6 +125,11 @@ cl::opt<bool>
             cl::desc("Print every communication with the nodes that caused "
                      "it, its bytes and its predicted time"),
             cl::cat(category));
+cl::opt<bool> explainSignatures(
+    "explain-signatures",
+    cl::desc("Say of every node and variable how it lies and why, a remark "
+             "each on standard error"),
+    cl::cat(category));
 cl::opt<bool> verbose("verbose", cl::desc("Print each step with its time"),
                       cl::cat(category));
 
@@ -200,10 +217,16 @@ std::optional<std::string> checkOptions() {
   if (isText && !dims.empty())
     return "--dim goes with .onnx models: a module has its extents in its "
            "types";
+  if (isText && deviceConfiguration.getNumOccurrences() > 0)
+    return "--device-configuration goes with .onnx models";
   if (explain && (emitLevel == Level::Import || emitLevel == Level::Logical))
     return "--explain goes with --emit spread and later levels: communication "
            "is not "
            "chosen before";
+  if (explainSignatures &&
+      (emitLevel == Level::Import || emitLevel == Level::Logical))
+    return "--explain-signatures goes with --emit spread and later levels: "
+           "signatures are not chosen before";
   bool toStandardOutput =
       outputPath == "-" || (outputPath.empty() && emitLevel != Level::Plan);
   if (explain && toStandardOutput)
@@ -263,6 +286,7 @@ std::optional<Model> readModel(MLIRContext &context,
   if (path.ends_with(".onnx")) {
     OnnxImportOptions options;
     options.dims = bound;
+    options.deviceConfiguration = deviceConfiguration;
     model.onnx = (*buffer)->getBuffer().str();
     auto module = importOnnxBytes(&context, model.onnx, path, options);
     if (failed(module))
@@ -298,6 +322,16 @@ std::string ownMesh(ModuleOp module) {
   return text;
 }
 
+/// Whether some axis of a mesh, as --mesh spells it, has several ranks.
+bool hasSeveralRanks(llvm::StringRef text) {
+  llvm::SmallVector<llvm::StringRef> axes;
+  text.split(axes, ',');
+  return llvm::any_of(axes, [](llvm::StringRef axis) {
+    int64_t size = 0;
+    return !axis.split('=').second.trim().getAsInteger(10, size) && size > 1;
+  });
+}
+
 /// Flushes a stream; an error is printed here, where the stream's destructor
 /// would abort.
 int finish(llvm::StringRef path, llvm::raw_fd_ostream &out) {
@@ -310,8 +344,8 @@ int finish(llvm::StringRef path, llvm::raw_fd_ostream &out) {
 }
 
 /// Runs the pipelines from the logical graph on, as far as --emit wants.
-LogicalResult lower(ModuleOp module, const CpuTarget &target,
-                    Progress &progress) {
+LogicalResult lower(ModuleOp module, const std::vector<std::string> &hints,
+                    const CpuTarget &target, Progress &progress) {
   MLIRContext *context = module.getContext();
   auto run = [&](llvm::StringRef what, auto build) {
     progress.begin(what);
@@ -330,15 +364,17 @@ LogicalResult lower(ModuleOp module, const CpuTarget &target,
         options.learningRate = learningRate;
         options.weightDecay = weightDecay;
         options.momentum = momentum;
+        options.unpack = hasSeveralRanks(mesh);
         buildLogicalPipeline(passes, options);
       })))
     return failure();
   if (emitLevel == Level::Logical)
     return success();
-  if (failed(run("choosing SBP signatures", [](OpPassManager &passes) {
+  if (failed(run("choosing SBP signatures", [&](OpPassManager &passes) {
         SpreadPipelineOptions options;
         options.mesh = mesh;
         options.device = device;
+        options.explain = explainSignatures;
         for (const std::string &hint : hints)
           options.hints.push_back(hint);
         buildSpreadPipeline(passes, options);
@@ -415,6 +451,8 @@ int main(int argc, char **argv) {
       "train.ofp\n"
       "  oneflow-compile model.onnx --dim batch=64 --train --mesh tp=2 \\\n"
       "      --sbp 'fc1.*=S(0)@tp' --sbp 'fc2.weight=S(1)@tp' --explain\n"
+      "  oneflow-compile model.onnx --dim batch=64 --mesh dp=2,tp=2 \\\n"
+      "      --sbp 'fc1:in1=[B, S(0)]' --sbp-file more.txt\n"
       "  oneflow-compile model.onnx --dim batch=32 --emit spread\n\n"
       "Exit status: 0 done, 1 the model cannot be compiled, 2 wrong usage.\n",
       &llvm::errs());
@@ -426,6 +464,16 @@ int main(int argc, char **argv) {
     return 2;
   if (std::optional<std::string> mistake = checkOptions())
     return usageError(*mistake);
+  if (std::optional<std::string> mistake = checkMeshFlag(mesh))
+    return usageError(*mistake);
+  std::vector<std::string> mistakes;
+  std::vector<std::string> hints =
+      readHintFlags(std::vector<std::string>(sbpHints),
+                    std::vector<std::string>(sbpFiles), mistakes);
+  for (const std::string &mistake : mistakes)
+    usageError(mistake);
+  if (!mistakes.empty())
+    return 2;
   CpuTarget target = cpu == "host" ? CpuTarget::host() : CpuTarget::generic();
 
   DialectRegistry registry;
@@ -454,6 +502,9 @@ int main(int argc, char **argv) {
                         mesh);
     mesh = own;
   }
+  if (std::optional<std::string> mistake =
+          checkHintAxes(hints, mesh, *model->module))
+    return usageError(*mistake);
   std::string sourceModel;
   if (!model->onnx.empty() && emitLevel == Level::Plan) {
     auto stripped = stripWeights(model->onnx, inputPath, *model->module);
@@ -461,7 +512,7 @@ int main(int argc, char **argv) {
       return 1;
     sourceModel = std::move(*stripped);
   }
-  if (failed(lower(*model->module, target, progress)))
+  if (failed(lower(*model->module, hints, target, progress)))
     return 1;
   if (emitLevel != Level::Plan) {
     progress.end();

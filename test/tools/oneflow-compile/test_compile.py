@@ -90,19 +90,32 @@ def test_class_split_logits_are_not_gathered(folder, tmp_path):
     assert {row["from"] for row in rows} == {"[P(sum)]", "[P(max)]"}
 
 
+def test_signatures_are_explained_by_what_they_follow(folder, tmp_path):
+    result = compile_digits(folder, "--explain-signatures", "-o", str(tmp_path / "p.ofp"),
+                            "--mesh", "tp=2", "--sbp", "fc1.weight=S(0)@tp")
+    remarks = result.stderr.splitlines()
+    assert all(": remark: sbp " in line for line in remarks)
+    pin = "pinned by --sbp 'fc1.weight=S(0)@tp'"
+    weight, = (line for line in remarks if line.startswith("fc1.weight "))
+    assert f"remark: sbp [S(0)]; tp: {pin}" in weight
+    products = [line for line in remarks if line.startswith("/fc1/Gemm ")]
+    assert any("([B], [S(0)]) -> ([S(1)]); tp: follows operand 1, " in line and
+               line.endswith(f"(from @fc1.weight: {pin})") for line in products)
+
+
 def test_one_rank_moves_nothing(folder, tmp_path):
     assert explained(folder, tmp_path, "--train") == []
 
 
 MISTAKES = {
     # name: (options, exit status, what the message holds)
-    "no such axis size": (["--mesh", "dp=0"], 1, "positive sizes"),
-    "mesh is no list": (["--mesh", "dp"], 1, "AXIS=SIZE"),
+    "no such axis size": (["--mesh", "dp=0"], 2, "--mesh: expected a positive size"),
+    "mesh is no list": (["--mesh", "dp"], 2, "--mesh: expected AXIS=SIZE"),
     "unknown dimension": (["--dim", "bat=3"], 1, "it has: batch"),
     "extent is no number": (["--dim", "batch=x"], 2, "--dim name=extent"),
     "hint matches nothing": (["--sbp", "fc9.weight=S(0)@dp"], 1, "nearest name"),
-    "hint with unknown axis": (["--sbp", "fc1.weight=S(0)@tp"], 1, "tp"),
-    "hint is no SBP": (["--sbp", "fc1.weight=Q@dp"], 1, "Q"),
+    "hint with unknown axis": (["--sbp", "fc1.weight=S(0)@tp"], 2, "--mesh dp=1: no axis 'tp'"),
+    "hint is no SBP": (["--sbp", "fc1.weight=Q@dp"], 2, "--sbp: expected"),
     "split of a missing dimension": (["--mesh", "tp=2", "--sbp", "fc1.weight=S(7)@tp"], 1,
                                      "nearest"),
     "split finer than the dimension": (
