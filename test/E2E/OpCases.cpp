@@ -6,33 +6,85 @@
 //===----------------------------------------------------------------------===//
 //
 // Makes test modules from a module of samples, each a function with one op
-// between inputs and outputs. Fails when an op of the dialect that has a kernel
-// has no sample, so that a new op cannot be forgotten.
+// between inputs and outputs. Fails when an op of the dialect that computes has
+// no sample, so that a new op cannot be forgotten.
 //
-//   op-cases SAMPLES signatures RANKS   one function per sample and signature
-//   that the
-//                                       op's rule allows on RANKS ranks, pinned
-//                                       on the op; "// NAME: SIGNATURE" lines
-//                                       say which is which
-//   op-cases SAMPLES gradients RANKS    one function @main with all
-//   differentiable
-//                                       samples, their float inputs made
-//                                       variables
+//   op-cases SAMPLES forward MESH [PART/PARTS]
+//     One function per sample and legal signature of its op on the mesh, pinned
+//     on the op; "// NAME: SIGNATURE" lines say which is which. On several axes
+//     at most kMostCases of an op, a fixed choice. Of the samples only every
+//     PARTS-th from PART on, which counts from 1.
+//   op-cases SAMPLES backward MESH [PART/PARTS]
+//     The same with the op's gradient behind it: inputs "dresult<i>" are the
+//     gradients of the results, outputs "dx<i>" those of the operands.
+//   op-cases SAMPLES gradients RANKS
+//     One function @main with all differentiable samples, their float inputs
+//     made variables.
+//
+// A mesh is written 2x3; on that of one rank, 1, every sample is itself the one
+// case, of the same name.
 //
 //===----------------------------------------------------------------------===//
 
-#include "oneflow/Dialect/OneFlow/IR/OneFlow.h"
+#include "OpCases.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <random>
+
 using namespace mlir;
 using namespace oneflow;
+
+/// Signatures per sample on a mesh of several axes.
+static constexpr size_t kMostCases = 60;
+
+bool isFloat(Value value) {
+  return isa<FloatType>(getElementTypeOrSelf(value.getType()));
+}
+
+bool isDifferentiable(Operation *op) {
+  return isa<GradientOpInterface>(op) &&
+         llvm::any_of(op->getOperands(), isFloat) &&
+         llvm::any_of(op->getResults(), isFloat);
+}
+
+/// Whether ops of this name compute: they have an SBP rule, and are not what
+/// holds the graph together.
+static bool computes(RegisteredOperationName name) {
+  const TypeID structural[] = {
+      TypeID::get<InputOp>(),    TypeID::get<OutputOp>(),
+      TypeID::get<ReadOp>(),     TypeID::get<UpdateOp>(),
+      TypeID::get<VariableOp>(), TypeID::get<oneflow::GradientOp>(),
+      TypeID::get<BoxingOp>()};
+  return name.hasInterface<SpreadOpInterface>() &&
+         !llvm::is_contained(structural, name.getTypeID());
+}
+
+SpreadOpInterface findSampled(func::FuncOp sample) {
+  SpreadOpInterface found;
+  bool unique = true;
+  sample.walk([&](SpreadOpInterface op) {
+    if (!computes(*op->getRegisteredInfo()))
+      return;
+    unique &= !found;
+    found = op;
+  });
+  return unique ? found : SpreadOpInterface();
+}
+
+FlatSymbolRefAttr addPlacement(OpBuilder &builder, Location loc,
+                               ArrayRef<StringRef> axes,
+                               ArrayRef<int64_t> sizes) {
+  auto placement = PlacementOp::create(
+      builder, loc, builder.getStringAttr("mesh"),
+      DeviceAttr::get(builder.getContext(), Device::Cpu),
+      builder.getStrArrayAttr(axes), builder.getDenseI64ArrayAttr(sizes),
+      builder.getI64IntegerAttr(0));
+  return FlatSymbolRefAttr::get(placement);
+}
 
 namespace {
 
@@ -41,239 +93,215 @@ int fail(const llvm::Twine &message) {
   return 1;
 }
 
-/// The op that a function samples, null where it has not exactly one.
-SpreadOpInterface findSampled(func::FuncOp sample) {
-  SpreadOpInterface found;
-  bool unique = true;
-  sample.walk([&](LocalOpInterface op) {
-    unique &= !found;
-    found = cast<SpreadOpInterface>(op.getOperation());
-  });
-  return unique ? found : SpreadOpInterface();
-}
-
-/// Ops of the dialect with a kernel that no sample has.
+/// Ops of the dialect that compute and that no sample has.
 std::vector<std::string> findUnsampled(ModuleOp samples) {
   llvm::StringSet<> sampled;
-  samples.walk([&](LocalOpInterface op) {
+  samples.walk([&](SpreadOpInterface op) {
     sampled.insert(op->getName().getStringRef());
   });
   std::vector<std::string> missing;
   for (RegisteredOperationName name :
        samples.getContext()->getRegisteredOperations())
-    if (name.hasInterface<LocalOpInterface>() &&
-        !sampled.count(name.getStringRef()))
+    if (computes(name) && !sampled.count(name.getStringRef()))
       missing.push_back(name.getStringRef().str());
   return missing;
 }
 
-PlacementOp addPlacement(OpBuilder &builder, Location loc, StringRef axis,
-                         int64_t ranks) {
-  return PlacementOp::create(builder, loc, builder.getStringAttr("mesh"),
-                             DeviceAttr::get(builder.getContext(), Device::Cpu),
-                             builder.getStrArrayAttr({axis}),
-                             builder.getDenseI64ArrayAttr({ranks}),
-                             builder.getI64IntegerAttr(0));
+SignatureAttr signatureOf(MLIRContext *context,
+                          const std::vector<sbp::NdSbp> &operands,
+                          const std::vector<sbp::NdSbp> &results) {
+  return SignatureAttr::get(context, sbp::NdSignature{operands, results});
 }
 
-SignatureAttr signatureOf(MLIRContext *context, ArrayRef<sbp::Sbp> operands,
-                          ArrayRef<sbp::Sbp> results) {
-  sbp::NdSignature signature;
-  for (const sbp::Sbp &state : operands)
-    signature.operands.push_back({state});
-  for (const sbp::Sbp &state : results)
-    signature.results.push_back({state});
-  return SignatureAttr::get(context, signature);
+/// Whether some tensor is split along one axis and some partial along another:
+/// what is left out least of all.
+bool mixesSplitAndPartial(const sbp::NdSignature &signature) {
+  auto any = [&](auto predicate) {
+    auto holds = [&](const sbp::NdSbp &state) {
+      return llvm::any_of(state, predicate);
+    };
+    return llvm::any_of(signature.operands, holds) ||
+           llvm::any_of(signature.results, holds);
+  };
+  return any([](const sbp::Sbp &state) { return state.isSplit(); }) &&
+         any([](const sbp::Sbp &state) { return state.isPartial(); });
 }
 
-bool isLegal(const sbp::Signature &signature, Operation *op, int64_t ranks) {
-  for (auto [state, value] : llvm::zip(signature.operands, op->getOperands()))
-    if (sbp::checkLegal({state}, shapeOf(value), {ranks}))
-      return false;
-  for (auto [state, value] : llvm::zip(signature.results, op->getResults()))
-    if (sbp::checkLegal({state}, shapeOf(value), {ranks}))
-      return false;
-  return true;
+/// Whether all axes do the same.
+bool isPure(const sbp::NdSignature &signature) {
+  auto same = [](const sbp::NdSbp &state) { return llvm::all_equal(state); };
+  return llvm::all_of(signature.operands, same) &&
+         llvm::all_of(signature.results, same);
 }
 
-/// Feeds operand `number` a partial value whose parts differ: the input gets a
-/// leading dimension of one tensor per rank, and each rank reduces its own. The
-/// new input is named "<name> <reducer>".
-void makePartial(OpOperand &operand, sbp::Reducer reducer,
-                 FlatSymbolRefAttr mesh, int64_t ranks) {
-  static constexpr ReduceKind kinds[] = {ReduceKind::Sum, ReduceKind::Max,
-                                         ReduceKind::Min, ReduceKind::Prod};
-  auto input = operand.get().getDefiningOp<InputOp>();
-  OpBuilder b(operand.getOwner());
-  MLIRContext *context = b.getContext();
-  Location loc = input.getLoc();
-  auto type = cast<RankedTensorType>(input.getType());
-  SmallVector<int64_t> shape(type.getShape());
-  shape.insert(shape.begin(), ranks);
-  std::string name =
-      input.getName().str() + " " + std::string(sbp::toString(reducer));
-  Value parts =
-      InputOp::create(b, loc, type.clone(shape), b.getStringAttr(name), mesh,
-                      signatureOf(context, {}, sbp::Sbp::split(0)));
-  operand.set(ReduceOp::create(
-      b, loc, type, parts, kinds[static_cast<unsigned>(reducer)],
-      ArrayRef<int64_t>{0}, /*keep_dims=*/false, mesh,
-      signatureOf(context, sbp::Sbp::split(0), sbp::Sbp::partial(reducer))));
-  if (input->use_empty())
-    input.erase();
+/// All legal signatures, or kMostCases of them: first the pure ones and those
+/// that mix splits and partial values, then any.
+std::vector<sbp::NdSignature> chooseSignatures(SpreadOpInterface op,
+                                               const sbp::Mesh &mesh) {
+  std::vector<sbp::Shape> operands, results;
+  for (Value operand : op->getOperands())
+    operands.push_back(shapeOf(operand));
+  for (Value result : op->getResults())
+    results.push_back(shapeOf(result));
+  std::vector<sbp::NdSignature> all =
+      sbp::enumerateNdSignatures(op.getSbpRule(), operands, results, mesh);
+  if (mesh.size() == 1 || all.size() <= kMostCases)
+    return all;
+  // Not std::shuffle, whose order is the library's own.
+  std::mt19937 random(1);
+  for (size_t i = all.size() - 1; i > 0; --i)
+    std::swap(all[i], all[random() % (i + 1)]);
+  std::vector<sbp::NdSignature> chosen, rest;
+  for (sbp::NdSignature &signature : all)
+    (isPure(signature) || mixesSplitAndPartial(signature) ? chosen : rest)
+        .push_back(std::move(signature));
+  for (sbp::NdSignature &signature : rest)
+    if (chosen.size() < kMostCases)
+      chosen.push_back(std::move(signature));
+  return chosen;
 }
 
-int makeSignatures(ModuleOp samples, ModuleOp cases, int64_t ranks) {
-  OpBuilder b = OpBuilder::atBlockEnd(cases.getBody());
-  auto mesh =
-      FlatSymbolRefAttr::get(addPlacement(b, cases.getLoc(), "x", ranks));
-  for (auto sample : samples.getOps<func::FuncOp>()) {
+/// Makes test cases of samples for one mesh.
+class CaseMaker {
+public:
+  CaseMaker(ModuleOp cases, sbp::Mesh mesh, bool backward)
+      : b(OpBuilder::atBlockEnd(cases.getBody())), mesh(std::move(mesh)),
+        backward(backward) {
+    static constexpr StringRef names[] = {"x", "y", "z", "w"};
+    placement =
+        addPlacement(b, cases.getLoc(),
+                     ArrayRef(names).take_front(this->mesh.size()), this->mesh);
+  }
+
+  LogicalResult add(func::FuncOp sample) {
+    if (sbp::rankCount(mesh) == 1) {
+      auto function = cast<func::FuncOp>(b.clone(*sample));
+      return backward ? differentiate(findSampled(function)) : success();
+    }
     SpreadOpInterface op = findSampled(sample);
     int number = 0;
-    for (const sbp::Signature &signature :
-         sbp::enumerateSignatures(op.getSbpRule())) {
-      if (!isLegal(signature, op, ranks))
-        continue;
+    for (const sbp::NdSignature &signature : chooseSignatures(op, mesh)) {
       auto function = cast<func::FuncOp>(b.clone(*sample));
       std::string name =
           sample.getName().str() + "." + std::to_string(number++);
       function.setName(name);
       llvm::outs() << "// " << name << ": " << sbp::toString(signature) << "\n";
       SpreadOpInterface pinned = findSampled(function);
-      pinned.setPlacementAttr(mesh);
-      pinned.setSignatureAttr(
-          signatureOf(b.getContext(), signature.operands, signature.results));
+      pinned.setPlacementAttr(placement);
+      pinned.setSignatureAttr(SignatureAttr::get(b.getContext(), signature));
       for (auto [operand, state] :
            llvm::zip(pinned->getOpOperands(), signature.operands))
-        if (state.isPartial())
-          makePartial(operand, state.reducer, mesh, ranks);
+        makePartial(operand, state);
+      if (backward && failed(differentiate(pinned)))
+        return failure();
     }
-  }
-  return 0;
-}
-
-/// How a variable is stored so that gradients of both split and whole ones are
-/// had: the last dimension that can be split is.
-NdSbpAttr storageOf(RankedTensorType type, int64_t ranks,
-                    MLIRContext *context) {
-  sbp::Shape shape(type.getShape().begin(), type.getShape().end());
-  sbp::Sbp storage = sbp::Sbp::broadcast();
-  for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    if (shape[dim] > 1 &&
-        !sbp::checkLegal({sbp::Sbp::split(dim)}, shape, {ranks}))
-      storage = sbp::Sbp::split(dim);
-  return NdSbpAttr::get(context, sbp::NdSbp{storage});
-}
-
-/// Collects samples into one function: each gives the output of its name, the
-/// sum of its results times the inputs "<sample> weight<i>"; "total" adds them
-/// all up.
-class GradientBuilder {
-public:
-  GradientBuilder(ModuleOp cases, int64_t ranks)
-      : module(OpBuilder::atBlockEnd(cases.getBody())),
-        body(cases.getContext()), loc(cases.getLoc()), ranks(ranks) {
-    mesh = FlatSymbolRefAttr::get(addPlacement(module, loc, "dp", ranks));
-    auto function = func::FuncOp::create(module, loc, "main",
-                                         module.getFunctionType({}, {}));
-    body.setInsertionPointToStart(function.addEntryBlock());
-    module.setInsertionPoint(function);
-    type = RankedTensorType::get({}, body.getF64Type());
-  }
-
-  void add(func::FuncOp sample) {
-    IRMapping values;
-    Value sum;
-    for (Operation &op : sample.getBody().front()) {
-      if (auto input = dyn_cast<InputOp>(op)) {
-        values.map(input.getResult(), replaceInput(input, sample.getName()));
-      } else if (auto output = dyn_cast<OutputOp>(op)) {
-        if (isa<FloatType>(getElementTypeOrSelf(output.getValue())))
-          sum = plus(sum, weigh(values.lookup(output.getValue()),
-                                sample.getName().str() + " weight" +
-                                    std::to_string(weights++)));
-      } else if (!isa<func::ReturnOp>(op)) {
-        body.clone(op, values);
-      }
-    }
-    OutputOp::create(body, loc, sample.getNameAttr(), sum, nullptr, nullptr);
-    total = plus(total, sum);
-  }
-
-  void finish() {
-    OutputOp::create(body, loc, body.getStringAttr("total"), total, nullptr,
-                     nullptr);
-    func::ReturnOp::create(body, loc);
+    return success();
   }
 
 private:
-  Value replaceInput(InputOp input, StringRef sample) {
-    std::string name = (sample + " " + input.getName()).str();
-    auto tensor = cast<RankedTensorType>(input.getType());
-    if (!isa<FloatType>(tensor.getElementType()))
-      return InputOp::create(body, loc, tensor, body.getStringAttr(name),
-                             nullptr, nullptr);
-    VariableOp::create(
-        module, loc, module.getStringAttr(name), TypeAttr::get(tensor),
-        /*initial=*/nullptr, module.getUnitAttr(), /*like=*/nullptr, mesh,
-        storageOf(tensor, ranks, body.getContext()));
-    return ReadOp::create(body, loc, tensor, name, nullptr, nullptr);
-  }
+  void makePartial(OpOperand &operand, const sbp::NdSbp &state);
+  LogicalResult differentiate(Operation *op);
 
-  Value weigh(Value result, const std::string &name) {
-    auto tensor =
-        cast<RankedTensorType>(result.getType()).clone(body.getF64Type());
-    if (result.getType() != tensor)
-      result = CastOp::create(body, loc, tensor, result, nullptr, nullptr);
-    Value weight = InputOp::create(body, loc, tensor, body.getStringAttr(name),
-                                   nullptr, nullptr);
-    Value product = MulOp::create(body, loc, result, weight, nullptr, nullptr);
-    if (tensor.getRank() == 0)
-      return product;
-    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, tensor.getRank()));
-    return ReduceOp::create(body, loc, product, ReduceKind::Sum, dims,
-                            /*keep_dims=*/false, nullptr, nullptr);
-  }
-
-  Value plus(Value sum, Value value) {
-    if (!sum)
-      return value;
-    return AddOp::create(body, loc, sum, value, nullptr, nullptr);
-  }
-
-  OpBuilder module, body;
-  Location loc;
-  int64_t ranks;
-  FlatSymbolRefAttr mesh;
-  RankedTensorType type;
-  Value total;
-  int weights = 0;
+  OpBuilder b;
+  sbp::Mesh mesh;
+  bool backward;
+  FlatSymbolRefAttr placement;
 };
 
-int makeGradients(ModuleOp samples, ModuleOp cases, int64_t ranks) {
-  GradientBuilder builder(cases, ranks);
-  auto isFloat = [](Value value) {
-    return isa<FloatType>(getElementTypeOrSelf(value.getType()));
-  };
-  for (auto sample : samples.getOps<func::FuncOp>()) {
-    Operation *op = findSampled(sample);
-    if (isa<GradientOpInterface>(op) &&
-        llvm::any_of(op->getOperands(), isFloat) &&
-        llvm::any_of(op->getResults(), isFloat))
-      builder.add(sample);
+/// Where `state` has partial axes, feeds the operand parts that differ: the
+/// input gets a leading dimension of one tensor per rank along those axes, and
+/// each rank reduces its own. The new input is named "<name> <reducer>".
+void CaseMaker::makePartial(OpOperand &operand, const sbp::NdSbp &state) {
+  static constexpr ReduceKind kinds[] = {ReduceKind::Sum, ReduceKind::Max,
+                                         ReduceKind::Min, ReduceKind::Prod};
+  auto partial = llvm::find_if(
+      state, [](const sbp::Sbp &axis) { return axis.isPartial(); });
+  if (partial == state.end())
+    return;
+  int64_t parts = 1;
+  sbp::NdSbp spread;
+  for (auto [axis, size] : llvm::zip(state, mesh)) {
+    if (axis.isPartial()) {
+      parts *= size;
+      spread.push_back(sbp::Sbp::split(0));
+    } else {
+      spread.push_back(axis);
+      if (axis.isSplit())
+        ++spread.back().dim;
+    }
   }
-  builder.finish();
-  return 0;
+  auto input = operand.get().getDefiningOp<InputOp>();
+  OpBuilder builder(operand.getOwner());
+  MLIRContext *context = builder.getContext();
+  Location loc = input.getLoc();
+  auto type = cast<RankedTensorType>(input.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.insert(shape.begin(), parts);
+  std::string name = input.getName().str() + " " +
+                     std::string(sbp::toString(partial->reducer));
+  Value values = InputOp::create(builder, loc, type.clone(shape),
+                                 builder.getStringAttr(name), placement,
+                                 signatureOf(context, {}, {spread}));
+  operand.set(ReduceOp::create(
+      builder, loc, type, values,
+      kinds[static_cast<unsigned>(partial->reducer)], ArrayRef<int64_t>{0},
+      /*keep_dims=*/false, placement, signatureOf(context, {spread}, {state})));
+  if (input->use_empty())
+    input.erase();
+}
+
+/// Builds the gradient of the sampled op at its function's end.
+LogicalResult CaseMaker::differentiate(Operation *op) {
+  if (!isDifferentiable(op))
+    return success();
+  OpBuilder builder(op->getBlock()->getTerminator());
+  Location loc = op->getLoc();
+  SmallVector<Value> resultGradients, operandGradients;
+  for (auto [index, result] : llvm::enumerate(op->getResults()))
+    resultGradients.push_back(
+        isFloat(result)
+            ? InputOp::create(
+                  builder, loc, result.getType(),
+                  builder.getStringAttr("dresult" + std::to_string(index)),
+                  nullptr, nullptr)
+                  .getResult()
+            : Value());
+  if (failed(cast<GradientOpInterface>(op).buildGradient(
+          builder, resultGradients, operandGradients)))
+    return failure();
+  for (auto [index, gradient] : llvm::enumerate(operandGradients))
+    if (gradient)
+      OutputOp::create(builder, loc,
+                       builder.getStringAttr("dx" + std::to_string(index)),
+                       gradient, nullptr, nullptr);
+  return success();
+}
+
+/// "2x3", each at least 1; empty where it is not that.
+sbp::Mesh parseMesh(StringRef text) {
+  sbp::Mesh mesh;
+  SmallVector<StringRef> sizes;
+  text.split(sizes, 'x');
+  for (StringRef size : sizes)
+    if (size.getAsInteger(10, mesh.emplace_back()) || mesh.back() < 1)
+      return {};
+  return mesh.size() <= 4 ? mesh : sbp::Mesh();
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  StringRef mode = argc == 4 ? argv[2] : "";
-  int64_t ranks = 0;
-  if ((mode != "signatures" && mode != "gradients") ||
-      StringRef(argv[3]).getAsInteger(10, ranks) || ranks < 1) {
-    llvm::errs() << "usage: op-cases SAMPLES signatures|gradients RANKS\n";
+  StringRef mode = argc >= 4 ? argv[2] : "";
+  sbp::Mesh mesh = argc >= 4 ? parseMesh(argv[3]) : sbp::Mesh();
+  bool known = mode == "forward" || mode == "backward" ||
+               (mode == "gradients" && argc == 4 && mesh.size() == 1);
+  auto [partText, partsText] =
+      StringRef(argc == 5 ? argv[4] : "1/1").split('/');
+  unsigned part = 0, parts = 0;
+  if (!known || mesh.empty() || argc > 5 || partText.getAsInteger(10, part) ||
+      partsText.getAsInteger(10, parts) || part < 1 || part > parts) {
+    llvm::errs() << "usage: op-cases SAMPLES forward|backward MESH "
+                    "[PART/PARTS] | op-cases SAMPLES gradients RANKS\n";
     return 2;
   }
   MLIRContext context;
@@ -283,15 +311,22 @@ int main(int argc, char **argv) {
     return 1;
   for (auto sample : samples->getOps<func::FuncOp>())
     if (!findSampled(sample))
-      return fail("expected one op with a kernel in @" + sample.getName());
+      return fail("expected one op that computes in @" + sample.getName());
   for (const std::string &name : findUnsampled(*samples))
-    return fail("expected a sample of every op with a kernel, found none of " +
+    return fail("expected a sample of every op that computes, found none of " +
                 name);
 
   OwningOpRef<ModuleOp> cases = ModuleOp::create(UnknownLoc::get(&context));
-  int status = mode == "signatures" ? makeSignatures(*samples, *cases, ranks)
-                                    : makeGradients(*samples, *cases, ranks);
-  if (status != 0 || failed(verify(*cases)))
+  if (mode == "gradients") {
+    makeGradients(*samples, *cases, mesh[0]);
+  } else {
+    CaseMaker maker(*cases, mesh, mode == "backward");
+    for (auto [index, sample] :
+         llvm::enumerate(samples->getOps<func::FuncOp>()))
+      if (index % parts == part - 1 && failed(maker.add(sample)))
+        return 1;
+  }
+  if (failed(verify(*cases)))
     return 1;
   cases->print(llvm::outs());
   llvm::outs() << "\n";

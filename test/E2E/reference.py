@@ -27,6 +27,15 @@ class Sample:
         """The first list of integers: dims, or a permutation."""
         return tuple(map(int, re.search(r"\[([\d, ]*)\]", self.rest).group(1).split(",")))
 
+    def list_of(self, name):
+        """The list of integers behind a keyword."""
+        text = re.search(rf"{name} \[([\d, ]*)\]", self.rest).group(1)
+        return [int(number) for number in text.split(",") if number.strip()]
+
+    def behind(self, keyword):
+        """The number behind a keyword."""
+        return float(re.search(rf"{keyword} (-?[\d.]+)", self.rest).group(1))
+
     def number(self, name):
         return float(re.search(rf"{name} = ([^ :]+)", self.rest).group(1))
 
@@ -51,13 +60,21 @@ def philox(counter, key):
     return c0, c1, c2, c3
 
 
-def dropout(sample, x, step):
-    ratio, seed = sample.number("ratio"), int(sample.number("seed"))
-    index = np.arange(x.size, dtype=np.uint64).reshape(x.shape)
-    same = np.zeros_like(index)
-    draw = philox((index, same, same + np.uint64(step),
-                   same + np.uint64(int(sample.number("id")))), (seed, 0))[0]
-    return np.where(draw >= ratio * 2**32, x / (1 - ratio), 0)
+def dropout_keeps(shape, step, ratio, seed, op_id, offset=0):
+    """Which elements dropout keeps; `offset` is the logical index of the first row."""
+    first = offset * math.prod(shape[1:])
+    index = np.arange(first, first + math.prod(shape), dtype=np.uint64).reshape(shape)
+    mask, same = np.uint64(2**32 - 1), np.zeros_like(index)
+    draw = philox((index & mask, index >> np.uint64(32), same + np.uint64(step % 2**32),
+                   same + np.uint64(op_id % 2**32)), (seed % 2**32, (seed >> 32) % 2**32))
+    return draw[0] >= round(ratio * 2**32)
+
+
+def dropout(sample, x, step, offset=0):
+    ratio = sample.number("ratio")
+    keeps = dropout_keeps(x.shape, int(step), ratio, int(sample.number("seed")),
+                          int(sample.number("id")), int(offset))
+    return np.where(keeps, x / (1 - ratio), 0)
 
 
 erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -107,6 +124,27 @@ def softmax_dim(sample):
     return int(re.search(r"dim (\d+)", sample.rest).group(1))
 
 
+def norm_parts(sample, x, parameters):
+    """The normalized dims, epsilon, and the parameters by name."""
+    names = re.findall(r"(scale|bias) %", sample.rest)
+    dims = tuple(range(int(re.search(r"dims_from (\d+)", sample.rest).group(1)), x.ndim))
+    return dims, sample.number("epsilon"), dict(zip(names, parameters))
+
+
+def layer_norm(sample, x, *parameters):
+    dims, epsilon, given = norm_parts(sample, x, parameters)
+    mean = x.mean(axis=dims, keepdims=True)
+    inverse = 1 / np.sqrt(x.var(axis=dims, keepdims=True) + epsilon)
+    result = (x - mean) * inverse * given.get("scale", 1) + given.get("bias", 0)
+    return result, mean, inverse
+
+
+def rms_norm(sample, x, *parameters):
+    dims, epsilon, given = norm_parts(sample, x, parameters)
+    inverse = 1 / np.sqrt((x * x).mean(axis=dims, keepdims=True) + epsilon)
+    return x * inverse * given.get("scale", 1), inverse
+
+
 def sgd_update(sample, p, g, v, rate):
     v = sample.number("momentum") * v + (g + sample.number("weight_decay") * p)
     return p - rate * v, v
@@ -118,6 +156,27 @@ def adamw_update(sample, p, g, m, v, step, rate):
     root = np.sqrt(v / (1 - beta2**step)) + sample.number("epsilon")
     return (p - rate * sample.number("weight_decay") * p
             - rate * (m / (1 - beta1**step)) / root, m, v)
+
+
+def slice_(sample, x):
+    parts = zip(*map(sample.list_of, ("offsets", "sizes", "strides")))
+    return x[tuple(slice(o, o + (n - 1) * s + 1, s) for o, n, s in parts)]
+
+
+def pad(sample, x):
+    result = np.full(sample.shape, sample.behind("value"), sample.dtype)
+    places = zip(sample.list_of("low"), sample.list_of("interior"), x.shape)
+    result[np.ix_(*(low + (gap + 1) * np.arange(n) for low, gap, n in places))] = x
+    return result
+
+
+def gather_grad(sample, dy, indices):
+    dim = int(sample.behind("dim"))
+    result = np.zeros(sample.shape, dy.dtype)
+    # What is at an index comes first on both sides.
+    rows = np.moveaxis(dy, range(dim, dim + indices.ndim), range(indices.ndim))
+    np.add.at(np.moveaxis(result, dim, 0), indices, rows)
+    return result
 
 
 def divide(_, lhs, rhs):
@@ -164,6 +223,14 @@ FUNCTIONS = {
     "cross_entropy": cross_entropy,
     "cross_entropy_grad": cross_entropy_grad,
     "pick": lambda _, x, indices: x[np.arange(len(indices)), indices],
+    "slice": slice_,
+    "pad": pad,
+    "concat": lambda s, *xs: np.concatenate(xs, axis=int(s.behind("dim"))),
+    "select": lambda _, condition, lhs, rhs: np.where(condition, lhs, rhs),
+    "gather": lambda s, x, indices: np.take(x, indices, axis=int(s.behind("dim"))),
+    "gather_grad": gather_grad,
+    "layer_norm": layer_norm,
+    "rms_norm": rms_norm,
     "sgd_update": sgd_update,
     "adamw_update": adamw_update,
 }

@@ -7,7 +7,9 @@ process costs more than most of them.
 """
 
 import ctypes
+import json
 import os
+import pathlib
 import subprocess
 
 import numpy as np
@@ -33,6 +35,13 @@ class TensorInfo(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("location", ctypes.c_char_p),
                 ("dtype", ctypes.c_int), ("rank", ctypes.c_int32),
                 ("shape", ctypes.POINTER(ctypes.c_int64)), ("trainable", ctypes.c_int32)]
+
+
+class Counters(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), *(
+        (name, ctypes.c_uint64) for name in (
+            "actions", "kernels", "messages", "bytes_moved", "wait_input_ns",
+            "wait_credit_ns"))]
 
 
 class SessionOptions(ctypes.Structure):
@@ -64,8 +73,12 @@ declare("of_session_create", POINTER, POINTER, ctypes.POINTER(SessionOptions),
 declare("of_session_free", None, POINTER)
 declare("of_session_run", POINTER, POINTER, INT, ctypes.POINTER(Tensor), INT,
         ctypes.POINTER(Tensor), INT)
+declare("of_session_get_counters", None, POINTER, ctypes.POINTER(Counters))
 declare("of_session_get_variable", POINTER, POINTER, INT, ctypes.POINTER(Tensor))
 declare("of_session_set_variable", POINTER, POINTER, INT, ctypes.POINTER(Tensor))
+declare("of_plan_get_task_count", INT, POINTER, INT)
+declare("of_session_start_trace", POINTER, POINTER, ctypes.c_size_t)
+declare("of_session_write_trace", POINTER, POINTER, ctypes.c_char_p)
 
 
 class RuntimeFailure(Exception):
@@ -139,6 +152,23 @@ class Session:
         call("of_session_run", self.session, self.entries[entry], inputs, len(arrays),
              outputs, len(results))
         return results
+
+    def trace(self, entry, values, path):
+        """Runs an entry; its outputs, and the events of this process's ranks.
+
+        An event is a dictionary as in the Chrome trace format. The file stays at `path`.
+        """
+        call("of_session_start_trace", self.session,
+             LIBRARY.of_plan_get_task_count(self.plan, self.entries[entry]))
+        outputs = self.run(entry, values)
+        call("of_session_write_trace", self.session, os.fsencode(path))
+        return outputs, json.loads(pathlib.Path(path).read_text())["traceEvents"]
+
+    def counters(self):
+        """Sums since the session began."""
+        counters = Counters(ctypes.sizeof(Counters))
+        LIBRARY.of_session_get_counters(self.session, ctypes.byref(counters))
+        return counters
 
     def variable_index(self, name):
         return [known for known, _, _ in self.variables].index(name)

@@ -341,3 +341,11 @@ func.func @dropout_3d() {
   oneflow.output "r" %r : tensor<4x6x5xf64>
   return
 }
+func.func @dropout_offset() {
+  %x = oneflow.input "x" : tensor<5x7xf64>
+  %step = oneflow.input "step" : tensor<i64>
+  %offset = oneflow.input "offset" : tensor<i64>
+  %r = oneflow.dropout %x at %step : tensor<i64> offset %offset : tensor<i64> {ratio = 0.25 : f64, seed = 3 : i64, id = 7 : i64} : tensor<5x7xf64>
+  oneflow.output "r" %r : tensor<5x7xf64>
+  return
+}
