@@ -26,6 +26,14 @@ std::vector<int64_t> AxisRange::positions() const {
   return result;
 }
 
+/// All of each dimension.
+static SmallVector<AxisRange> wholeRanges(ArrayRef<int64_t> shape) {
+  SmallVector<AxisRange> ranges;
+  for (int64_t extent : shape)
+    ranges.push_back({0, extent, 1});
+  return ranges;
+}
+
 //===----------------------------------------------------------------------===//
 // What the nodes say
 //===----------------------------------------------------------------------===//
@@ -115,9 +123,7 @@ FailureOr<SmallVector<AxisRange>> importer::readSlice(NodeImporter &node) {
   ArrayRef<int64_t> shape = node.inputType(0).getShape();
   if (failed(node.normalizeAxes(slice->axes, shape.size())))
     return failure();
-  SmallVector<AxisRange> ranges;
-  for (int64_t extent : shape)
-    ranges.push_back({0, extent, 1});
+  SmallVector<AxisRange> ranges = wholeRanges(shape);
   for (size_t i = 0; i < slice->axes.size(); ++i) {
     int64_t axis = *node.normalizeAxis(slice->axes[i], shape.size());
     if (slice->steps[i] == 0)
@@ -298,9 +304,7 @@ LogicalResult importer::importSplit(NodeImporter &node) {
   Value x = succeeded(split) ? node.input(0) : Value();
   if (!x)
     return failure();
-  SmallVector<AxisRange> ranges;
-  for (int64_t extent : node.inputType(0).getShape())
-    ranges.push_back({0, extent, 1});
+  SmallVector<AxisRange> ranges = wholeRanges(node.inputType(0).getShape());
   int64_t offset = 0;
   for (auto [output, extent] : llvm::enumerate(split->extents)) {
     ranges[split->axis] = {offset, extent, 1};
@@ -366,9 +370,7 @@ LogicalResult importer::importGather(NodeImporter &node) {
       return failure();
     // One position, or some in steps, need no index when the model runs.
     if (std::optional<AxisRange> range = asRange(*positions)) {
-      SmallVector<AxisRange> ranges;
-      for (int64_t extent : shape)
-        ranges.push_back({0, extent, 1});
+      SmallVector<AxisRange> ranges = wholeRanges(shape);
       ranges[*axis] = *range;
       Value x = node.input(0);
       return x ? node.setResult(

@@ -74,7 +74,12 @@ convertDim(const ::onnx::ShardedDimProto &dim, RankedTensorType type,
     if (dim.simple_sharding_size() == 1 && !part.has_dim_value())
       size = extent;
     isSized &= size > 0;
-    product *= std::max<int64_t>(size, 1);
+    size = std::max<int64_t>(size, 1);
+    if (__builtin_mul_overflow(product, size, &product)) {
+      error = "the dim_values of axis " + std::to_string(dim.axis()) +
+              " have a product that is too large";
+      return std::nullopt;
+    }
     if (part.num_shards() < 1) {
       error = "expected at least 1 shard of axis " +
               std::to_string(dim.axis()) + ", got " +

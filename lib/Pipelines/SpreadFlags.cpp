@@ -26,6 +26,11 @@ std::optional<std::string> oneflow::checkMeshFlag(StringRef mesh) {
   return "--mesh: " + reason;
 }
 
+bool oneflow::hasSeveralRanks(StringRef mesh) {
+  std::optional<sbp::NamedMesh> named = sbp::parseMesh(mesh);
+  return named && sbp::rankCount(named->sizes) > 1;
+}
+
 std::vector<std::string>
 oneflow::readHintFlags(ArrayRef<std::string> texts, ArrayRef<std::string> files,
                        std::vector<std::string> &mistakes) {

@@ -14,6 +14,7 @@
 #include "oneflow/Sbp/Sharding.h"
 
 #include <algorithm>
+#include <set>
 
 namespace oneflow::sbp {
 
@@ -71,7 +72,8 @@ std::optional<std::string> checkSharding(const Sharding &sharding,
   if (sharding.groups.size() != shards)
     return "expected a device for each of the " + std::to_string(shards) +
            " shards, got: " + std::to_string(sharding.groups.size());
-  std::vector<bool> holds(static_cast<size_t>(devices), false);
+  // Not one entry for each device: a file may claim any number of them.
+  std::set<int64_t> holders;
   for (const std::vector<int64_t> &group : sharding.groups) {
     if (group.empty())
       return "expected a device for each shard, got an empty group";
@@ -79,14 +81,13 @@ std::optional<std::string> checkSharding(const Sharding &sharding,
       if (device < 0 || device >= devices)
         return "expected devices from 0 to " + std::to_string(devices - 1) +
                ", got: " + std::to_string(device);
-      if (holds[device])
+      if (!holders.insert(device).second)
         return "expected each device to hold one shard, got twice: " +
                std::to_string(device);
-      holds[device] = true;
     }
   }
   for (int64_t device = 0; device < devices; ++device)
-    if (!holds[device])
+    if (!holders.count(device))
       return "expected every device to hold a shard, got none on " +
              std::to_string(device);
   return std::nullopt;

@@ -23,11 +23,12 @@ import sys
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+
+from onnx_graph import DTYPES, GraphBuilder
 
 IMAGE_SHAPE = (1, 8, 8)
 CLASSES = 10
-DTYPES = {"f32": (np.float32, TensorProto.FLOAT), "f64": (np.float64, TensorProto.DOUBLE)}
 ACTIVATIONS = ("relu", "gelu", "tanh", "sigmoid")
 
 
@@ -45,31 +46,8 @@ def load_split(dtype, seed):
     return tuple({"image": images[i], "labels": labels[i]} for i in (train, test))
 
 
-class GraphBuilder:
-    """Collects nodes and initializers with the names exporters give them."""
-
-    def __init__(self, dtype):
-        self.dtype = dtype
-        self.nodes = []
-        self.initializers = []
-
-    def node(self, op, inputs, scope, output=None, **attributes):
-        """Adds a node `scope/op` and returns the name of its result."""
-        name = f"{scope}/{op}"
-        taken = sum(node.name.startswith(name) for node in self.nodes)
-        if taken:
-            name += f"_{taken}"
-        output = output or f"{name}_output_0"
-        self.nodes.append(helper.make_node(op, inputs, [output], name, **attributes))
-        return output
-
-    def constant(self, value, scope):
-        array = np.asarray(value, self.dtype)
-        return self.node("Constant", [], scope, value=numpy_helper.from_array(array))
-
-    def initializer(self, name, array):
-        self.initializers.append(numpy_helper.from_array(array.astype(self.dtype), name))
-        return name
+class Classifier(GraphBuilder):
+    """A stack of linear layers, as PyTorch names its nodes."""
 
     def linear(self, x, index, weight, output=None):
         """A Gemm with the weight as [out, in], and a zero bias."""
@@ -101,7 +79,7 @@ def build_mlp(hidden, activations, dtype_name, seed):
     """
     dtype, onnx_type = DTYPES[dtype_name]
     random = np.random.default_rng(seed)
-    builder = GraphBuilder(dtype)
+    builder = Classifier(dtype)
     x = builder.node("Flatten", ["image"], "/flatten", axis=1)
     widths = [math.prod(IMAGE_SHAPE), *hidden, CLASSES]
     layers = len(widths) - 1

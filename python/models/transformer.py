@@ -26,44 +26,25 @@ import sys
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-DTYPES = {"f32": (np.float32, TensorProto.FLOAT), "f64": (np.float64, TensorProto.DOUBLE)}
+from onnx_graph import DTYPES, GraphBuilder
 
 
-class Transformer:
-    """Collects nodes and initializers with the names exporters give them."""
+class Transformer(GraphBuilder):
+    """Blocks of attention and perceptrons, as PyTorch names their nodes."""
 
     def __init__(self, options):
+        dtype, self.onnx_type = DTYPES[options.dtype]
+        super().__init__(dtype)
         self.options = options
-        self.dtype, self.onnx_type = DTYPES[options.dtype]
         self.random = np.random.default_rng(options.seed)
-        self.nodes = []
-        self.initializers = []
-
-    def node(self, op, inputs, scope, output=None, outputs=1, **attributes):
-        """Adds a node `scope/op` and returns the name of its result, or of each."""
-        name = f"{scope}/{op}"
-        taken = sum(node.name.startswith(name) for node in self.nodes)
-        if taken:
-            name += f"_{taken}"
-        names = [output] if output else [f"{name}_output_{i}" for i in range(outputs)]
-        self.nodes.append(helper.make_node(op, inputs, names, name, **attributes))
-        return names[0] if outputs == 1 else names
-
-    def constant(self, value, scope, dtype=None):
-        array = np.asarray(value, dtype or self.dtype)
-        return self.node("Constant", [], scope, value=numpy_helper.from_array(array))
 
     def weight(self, name, *shape, deviation=0.02):
-        array = self.random.standard_normal(shape) * deviation
-        self.initializers.append(numpy_helper.from_array(array.astype(self.dtype), name))
-        return name
+        return self.initializer(name, self.random.standard_normal(shape) * deviation)
 
     def filled(self, name, value, *shape):
-        array = np.full(shape, value, self.dtype)
-        self.initializers.append(numpy_helper.from_array(array, name))
-        return name
+        return self.initializer(name, np.full(shape, value))
 
     def linear(self, x, scope, inputs, outputs, deviation=0.02):
         """x · W + b with W as [inputs, outputs]."""

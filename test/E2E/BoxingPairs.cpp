@@ -7,6 +7,8 @@
 
 #include "BoxingPairs.h"
 
+#include "../unit/Sbp/LegalStates.h"
+
 #include <algorithm>
 #include <random>
 
@@ -75,23 +77,7 @@ std::vector<NdSbp> legalStates(const Shape &shape, const Mesh &mesh,
        {Reducer::Sum, Reducer::Max, Reducer::Min, Reducer::Prod})
     if (!onlySum || reducer == Reducer::Sum)
       choices.push_back(Sbp::partial(reducer));
-  std::vector<NdSbp> states = {{}};
-  for (size_t axis = 0; axis < mesh.size(); ++axis) {
-    std::vector<NdSbp> extended;
-    for (const NdSbp &state : states)
-      for (const Sbp &choice : choices) {
-        extended.push_back(state);
-        extended.back().push_back(choice);
-      }
-    states = std::move(extended);
-  }
-  states.erase(
-      std::remove_if(states.begin(), states.end(),
-                     [&](const NdSbp &state) {
-                       return checkLegal(state, shape, mesh).has_value();
-                     }),
-      states.end());
-  return states;
+  return sbp::test::legalStatesOf(choices, shape, mesh);
 }
 
 std::vector<Pair> allPairs(const Tensor &tensor, const Placement &source,

@@ -11,9 +11,8 @@
 //
 //   op-cases SAMPLES forward MESH [PART/PARTS]
 //     One function per sample and legal signature of its op on the mesh, pinned
-//     on the op; "// NAME: SIGNATURE" lines say which is which. On several axes
-//     at most kMostCases of an op, a fixed choice. Of the samples only every
-//     PARTS-th from PART on, which counts from 1.
+//     on the op; "// NAME: SIGNATURE" lines say which is which. Of the samples
+//     only every PARTS-th from PART on, which counts from 1.
 //   op-cases SAMPLES backward MESH [PART/PARTS]
 //     The same with the op's gradient behind it: inputs "dresult<i>" are the
 //     gradients of the results, outputs "dx<i>" those of the operands.
@@ -33,13 +32,8 @@
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringSet.h"
 
-#include <random>
-
 using namespace mlir;
 using namespace oneflow;
-
-/// Signatures per sample on a mesh of several axes.
-static constexpr size_t kMostCases = 60;
 
 bool isFloat(Value value) {
   return isa<FloatType>(getElementTypeOrSelf(value.getType()));
@@ -113,52 +107,14 @@ SignatureAttr signatureOf(MLIRContext *context,
   return SignatureAttr::get(context, sbp::NdSignature{operands, results});
 }
 
-/// Whether some tensor is split along one axis and some partial along another:
-/// what is left out least of all.
-bool mixesSplitAndPartial(const sbp::NdSignature &signature) {
-  auto any = [&](auto predicate) {
-    auto holds = [&](const sbp::NdSbp &state) {
-      return llvm::any_of(state, predicate);
-    };
-    return llvm::any_of(signature.operands, holds) ||
-           llvm::any_of(signature.results, holds);
-  };
-  return any([](const sbp::Sbp &state) { return state.isSplit(); }) &&
-         any([](const sbp::Sbp &state) { return state.isPartial(); });
-}
-
-/// Whether all axes do the same.
-bool isPure(const sbp::NdSignature &signature) {
-  auto same = [](const sbp::NdSbp &state) { return llvm::all_equal(state); };
-  return llvm::all_of(signature.operands, same) &&
-         llvm::all_of(signature.results, same);
-}
-
-/// All legal signatures, or kMostCases of them: first the pure ones and those
-/// that mix splits and partial values, then any.
-std::vector<sbp::NdSignature> chooseSignatures(SpreadOpInterface op,
-                                               const sbp::Mesh &mesh) {
+std::vector<sbp::NdSignature> allSignatures(SpreadOpInterface op,
+                                            const sbp::Mesh &mesh) {
   std::vector<sbp::Shape> operands, results;
   for (Value operand : op->getOperands())
     operands.push_back(shapeOf(operand));
   for (Value result : op->getResults())
     results.push_back(shapeOf(result));
-  std::vector<sbp::NdSignature> all =
-      sbp::enumerateNdSignatures(op.getSbpRule(), operands, results, mesh);
-  if (mesh.size() == 1 || all.size() <= kMostCases)
-    return all;
-  // Not std::shuffle, whose order is the library's own.
-  std::mt19937 random(1);
-  for (size_t i = all.size() - 1; i > 0; --i)
-    std::swap(all[i], all[random() % (i + 1)]);
-  std::vector<sbp::NdSignature> chosen, rest;
-  for (sbp::NdSignature &signature : all)
-    (isPure(signature) || mixesSplitAndPartial(signature) ? chosen : rest)
-        .push_back(std::move(signature));
-  for (sbp::NdSignature &signature : rest)
-    if (chosen.size() < kMostCases)
-      chosen.push_back(std::move(signature));
-  return chosen;
+  return sbp::enumerateNdSignatures(op.getSbpRule(), operands, results, mesh);
 }
 
 /// Makes test cases of samples for one mesh.
@@ -180,7 +136,7 @@ public:
     }
     SpreadOpInterface op = findSampled(sample);
     int number = 0;
-    for (const sbp::NdSignature &signature : chooseSignatures(op, mesh)) {
+    for (const sbp::NdSignature &signature : allSignatures(op, mesh)) {
       auto function = cast<func::FuncOp>(b.clone(*sample));
       std::string name =
           sample.getName().str() + "." + std::to_string(number++);

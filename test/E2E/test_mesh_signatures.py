@@ -28,5 +28,5 @@ def test_every_signature_and_gradient(known_failures, tmp_path, part):
 
     with Session(compile_plan(make("1"), tmp_path / "samples.ofp")) as one_rank:
         count, wrong = wrong_cases(make("2x2"), one_rank, tmp_path)
-    assert count > 400
+    assert count > 900
     known_failures.check(f"mesh part{part} ", wrong)

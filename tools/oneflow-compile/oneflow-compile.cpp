@@ -322,16 +322,6 @@ std::string ownMesh(ModuleOp module) {
   return text;
 }
 
-/// Whether some axis of a mesh, as --mesh spells it, has several ranks.
-bool hasSeveralRanks(llvm::StringRef text) {
-  llvm::SmallVector<llvm::StringRef> axes;
-  text.split(axes, ',');
-  return llvm::any_of(axes, [](llvm::StringRef axis) {
-    int64_t size = 0;
-    return !axis.split('=').second.trim().getAsInteger(10, size) && size > 1;
-  });
-}
-
 /// Flushes a stream; an error is printed here, where the stream's destructor
 /// would abort.
 int finish(llvm::StringRef path, llvm::raw_fd_ostream &out) {

@@ -24,6 +24,9 @@ namespace oneflow {
 /// What is wrong with `mesh`, such as "dp=2,tp=2"; nullopt when nothing is.
 std::optional<std::string> checkMeshFlag(llvm::StringRef mesh);
 
+/// Whether `mesh`, which is sound, has several ranks.
+bool hasSeveralRanks(llvm::StringRef mesh);
+
 /// The hints of --sbp (`texts`) and of the files of --sbp-file, for
 /// SpreadPipelineOptions::hints; each is marked with where it comes from.
 /// Appends to `mistakes` what cannot be read.

@@ -112,7 +112,7 @@ LogicalResult GraphSection::addVariables() {
       packedVariables[use.getVariableAttr().getAttr()] = use;
   });
   for (auto variable : module.getOps<VariableOp>()) {
-    auto type = cast<RankedTensorType>(variable.getType());
+    RankedTensorType type = variable.getTensorType();
     if (!variable.getPlacementAttr() || !variable.getStorageAttr())
       return variable.emitOpError("has no placement or storage");
     auto layout = makeLayout(variable, type, variable.getPlacementAttr(),

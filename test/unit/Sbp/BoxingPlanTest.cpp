@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LegalStates.h"
 #include "SimulatedBoxing.h"
 
 #include <gtest/gtest.h>
@@ -44,23 +45,7 @@ std::vector<NdSbp> legalStates(const Shape &shape, const Mesh &mesh) {
     choices.push_back(Sbp::split(static_cast<int64_t>(dim)));
   if (!shape.empty())
     choices.push_back(Sbp::split(0, 2));
-  std::vector<NdSbp> states{{}};
-  for (size_t axis = 0; axis < mesh.size(); ++axis) {
-    std::vector<NdSbp> longer;
-    for (const NdSbp &state : states)
-      for (const Sbp &choice : choices) {
-        longer.push_back(state);
-        longer.back().push_back(choice);
-      }
-    states = std::move(longer);
-  }
-  states.erase(
-      std::remove_if(states.begin(), states.end(),
-                     [&](const NdSbp &state) {
-                       return checkLegal(state, shape, mesh).has_value();
-                     }),
-      states.end());
-  return states;
+  return legalStatesOf(choices, shape, mesh);
 }
 
 /// Carries out plans of one tensor between two meshes.
@@ -300,6 +285,17 @@ struct MeshPair {
   RankMesh source, target;
 };
 
+/// Some change of state of a tensor.
+BoxingRequest pick(const std::vector<NdSbp> &from, const std::vector<NdSbp> &to,
+                   const Shape &shape, const MeshPair &meshes, Random &random) {
+  return {from[random() % from.size()],
+          to[random() % to.size()],
+          shape,
+          kElementBytes,
+          meshes.source,
+          meshes.target};
+}
+
 const std::vector<MeshPair> &meshPairs() {
   static const std::vector<MeshPair> pairs{
       {{{2}, 0, {}}, {{3}, 2, {}}},
@@ -355,12 +351,7 @@ TEST(BoxingPlan, SomeWayIsAlwaysWithinTheBounds) {
       std::vector<NdSbp> from = legalStates(shape, meshes.source.sizes);
       std::vector<NdSbp> to = legalStates(shape, meshes.target.sizes);
       for (int i = 0; i < 200; ++i) {
-        BoxingRequest request{from[random() % from.size()],
-                              to[random() % to.size()],
-                              shape,
-                              kElementBytes,
-                              meshes.source,
-                              meshes.target};
+        BoxingRequest request = pick(from, to, shape, meshes, random);
         BoxingPlan way = reduceThenExchange(request);
         std::optional<BoxingPlan> plan = planBoxing(request);
         ASSERT_TRUE(plan);
@@ -384,12 +375,7 @@ TEST(BoxingPlan, ExchangeBetweenAllStates) {
     std::vector<NdSbp> from = legalStates(shape, meshes.source.sizes);
     std::vector<NdSbp> to = legalStates(shape, meshes.target.sizes);
     for (int i = 0; i < 300; ++i) {
-      BoxingRequest request{from[random() % from.size()],
-                            to[random() % to.size()],
-                            shape,
-                            kElementBytes,
-                            meshes.source,
-                            meshes.target};
+      BoxingRequest request = pick(from, to, shape, meshes, random);
       BoxingStep step = directStep(request);
       if (step.kind != StepKind::Exchange)
         continue;

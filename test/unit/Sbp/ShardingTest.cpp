@@ -87,6 +87,9 @@ TEST(Sharding, Unsound) {
             "expected devices from 0 to 1, got: 2");
   EXPECT_EQ(reason({{{0}, {0}}, {{0, 2}}}, 2),
             "expected each device to hold one shard, got twice: 0");
+  // No memory is taken for what no device holds.
+  EXPECT_EQ(reason(cut({}, 1), int64_t(1) << 60),
+            "expected every device to hold a shard, got none on 1");
   EXPECT_EQ(reason(cut({{0, 2}}, 2), 3),
             "expected every device to hold a shard, got none on 2");
 }

@@ -16,10 +16,6 @@
 using namespace mlir;
 using namespace oneflow;
 
-static RankedTensorType typeOf(VariableOp part) {
-  return cast<RankedTensorType>(part.getType());
-}
-
 /// Fails, with an error on `part`, where it says other things of its whole than
 /// the first part does.
 static LogicalResult verifyAgreement(VariableOp first, VariableOp part) {
@@ -36,10 +32,11 @@ static LogicalResult verifyAgreement(VariableOp first, VariableOp part) {
       error << ": [" << theirs.getShape() << "] at dim " << theirs.getDim()
             << ", got: [" << own.getShape() << "] at dim " << own.getDim();
     });
-  if (typeOf(part).getElementType() != typeOf(first).getElementType())
+  if (part.getTensorType().getElementType() !=
+      first.getTensorType().getElementType())
     return fail([&](InFlightDiagnostic &error) {
-      error << " in type: " << typeOf(first).getElementType()
-            << ", got: " << typeOf(part).getElementType();
+      error << " in type: " << first.getTensorType().getElementType()
+            << ", got: " << part.getTensorType().getElementType();
     });
   if (part.getTrainable() != first.getTrainable())
     return fail(
@@ -58,7 +55,7 @@ static LogicalResult verifyTiling(const Whole &whole) {
              << whole.name << " from " << end << " along dim " << whole.dim
              << ", got: from " << offset
              << (offset < end ? ", which overlaps another" : "");
-    end += typeOf(part).getDimSize(whole.dim);
+    end += part.getTensorType().getDimSize(whole.dim);
   }
   int64_t extent = whole.type.getDimSize(whole.dim);
   if (end != extent)
@@ -95,7 +92,8 @@ FailureOr<SmallVector<Whole>> oneflow::collectWholes(ModuleOp module) {
     });
     wholes.push_back(
         {name,
-         RankedTensorType::get(part.getShape(), typeOf(first).getElementType()),
+         RankedTensorType::get(part.getShape(),
+                               first.getTensorType().getElementType()),
          part.getDim(), std::move(parts)});
     ok &= agree && succeeded(verifyTiling(wholes.back()));
   }

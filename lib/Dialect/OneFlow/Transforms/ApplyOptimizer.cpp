@@ -73,7 +73,7 @@ private:
         if (has(part))
           continue;
         OpBuilder b(gradients.back());
-        auto type = cast<RankedTensorType>(part.getType());
+        RankedTensorType type = part.getTensorType();
         Value zero = oneflow::ConstantOp::create(
             b, part.getLoc(),
             DenseElementsAttr::get(type, b.getZeroAttr(type.getElementType())),

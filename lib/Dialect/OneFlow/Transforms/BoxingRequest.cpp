@@ -17,12 +17,9 @@ using namespace mlir;
 using namespace oneflow;
 
 sbp::RankMesh oneflow::ranksOf(PlacementOp placement) {
-  sbp::CostModel model = placement.getDevice() == Device::Cuda
-                             ? sbp::CostModel::cuda()
-                             : sbp::CostModel::cpu();
   sbp::Mesh mesh = placement.getMesh();
   return {mesh, static_cast<int64_t>(placement.getFirstRank()),
-          std::vector<sbp::Link>(mesh.size(), model.link)};
+          std::vector<sbp::Link>(mesh.size(), costModelOf(placement).link)};
 }
 
 sbp::BoxingRequest oneflow::boxingRequest(Value value, PlacementOp source,

@@ -26,9 +26,9 @@ static double elementCount(const sbp::Shape &shape) {
 }
 
 /// The cost model of a node for the axis at hand; see regroupingShare.
-sbp::CostModel SbpSelection::modelOf(const Node &node) const {
+sbp::CostModel SbpSelection::modelOf(const Node &node, size_t axis) const {
   sbp::CostModel model = node.model;
-  if (!splitsInputs)
+  if (!isDataAxis(node, axis))
     model.link.latencySeconds = 0;
   return model;
 }
@@ -37,14 +37,14 @@ double SbpSelection::nodeSeconds(const Node &node, const sbp::Signature &option,
                                  size_t axis) const {
   Operation *op = node.op;
   if (node.kind == Node::Kind::Variable && axis < node.mesh.size() &&
-      !splitsInputs) {
+      !isDataAxis(node, axis)) {
     // What ranks hold of it beyond a part each, as if it had to be sent there:
     // the axis is to spread the variables.
-    auto type = cast<RankedTensorType>(cast<VariableOp>(op).getType());
+    Type element = cast<VariableOp>(op).getTensorType().getElementType();
     double bytes = elementCount(sbp::ceilingShape(node.chosen.results[0],
                                                   node.resultShapes[0],
                                                   prefixOf(node.mesh, axis))) *
-                   std::max(1u, type.getElementTypeBitWidth() / 8);
+                   std::max(1u, element.getIntOrFloatBitWidth() / 8);
     double excess = option.results[0].isSplit() ? 0 : 1 - 1.0 / node.mesh[axis];
     return excess * bytes / node.model.link.bytesPerSecond;
   }
@@ -91,9 +91,10 @@ double SbpSelection::nodeSeconds(const Node &node, const sbp::Signature &option,
     rows[option.operands[0].dim] = 1;
     int reductions = isa<CrossEntropyOp>(op) ? 3 : 2;
     seconds +=
-        reductions * modelOf(node).boxingSeconds(
-                         sbp::Sbp::partial(), sbp::Sbp::broadcast(), rows,
-                         elementBytesOf(op->getOperand(0)), node.mesh[axis]);
+        reductions *
+        modelOf(node, axis)
+            .boxingSeconds(sbp::Sbp::partial(), sbp::Sbp::broadcast(), rows,
+                           elementBytesOf(op->getOperand(0)), node.mesh[axis]);
   }
   return seconds;
 }
@@ -112,7 +113,7 @@ double SbpSelection::edgeSeconds(const Edge &edge, const sbp::Sbp &from,
   if (from == to)
     return 0;
 
-  sbp::CostModel model = modelOf(producer);
+  sbp::CostModel model = modelOf(producer, axis);
   double seconds =
       model.boxingSeconds(from, to, local, bytes, producer.mesh[axis]);
   bool sameLayout = seconds == 0 && from.isSplit() && to.isSplit();
@@ -123,9 +124,10 @@ double SbpSelection::edgeSeconds(const Edge &edge, const sbp::Sbp &from,
   bool leaves = consumer.kind == Node::Kind::Variable ||
                 (consumer.kind == Node::Kind::Op && isa<OutputOp>(consumer.op));
   if (from.isSplit() && !leaves) {
-    if (producer.dependsOnInput == splitsInputs)
+    bool isData = isDataAxis(producer, axis);
+    if (producer.dependsOnInput == isData)
       seconds += model.firmPenalty;
-    else if (splitsInputs)
+    else if (isData)
       seconds += model.softPenalty;
     else
       seconds *= 1 + model.regroupingShare;

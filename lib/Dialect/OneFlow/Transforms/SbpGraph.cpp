@@ -26,19 +26,19 @@ SbpSelection::Node SbpSelection::makeNode(Node::Kind kind, Operation *op,
   node.placement = placement;
   node.source = source;
   node.mesh = placement.getMesh();
-  node.model = placement.getDevice() == Device::Cuda ? sbp::CostModel::cuda()
-                                                     : sbp::CostModel::cpu();
+  node.model = costModelOf(placement);
   return node;
 }
 
-SmallVector<bool> SbpSelection::splitInputAxes(PlacementOp placement) const {
-  sbp::Mesh mesh = placement.getMesh();
-  SmallVector<bool> splits(mesh.size(), false);
+void SbpSelection::findDataAxes() {
   module->walk([&](InputOp input) {
-    auto op = cast<SpreadOpInterface>(input.getOperation());
-    FailureOr<PlacementOp> where = requirePlacement(op);
-    if (failed(where) || *where != placement)
+    FailureOr<PlacementOp> placement =
+        requirePlacement(cast<SpreadOpInterface>(input.getOperation()));
+    if (failed(placement))
       return;
+    sbp::Mesh mesh = placement->getMesh();
+    SmallVector<bool> &splits = dataAxes[*placement];
+    splits.resize(mesh.size(), false);
     const OpPins *pinned = pins.lookup(input);
     for (size_t axis = 0; axis < mesh.size(); ++axis) {
       if (mesh[axis] == 1)
@@ -50,17 +50,21 @@ SmallVector<bool> SbpSelection::splitInputAxes(PlacementOp placement) const {
           splits[axis] |= pin->sbp.isSplit();
     }
   });
-  return splits;
+}
+
+bool SbpSelection::isDataAxis(const Node &node, size_t axis) const {
+  auto known = dataAxes.find(node.placement);
+  return known != dataAxes.end() && axis < known->second.size() &&
+         known->second[axis];
 }
 
 LogicalResult SbpSelection::addVariables() {
-  llvm::DenseMap<Operation *, SmallVector<bool>> splitAxes;
   for (VariableOp variable : module.getOps<VariableOp>()) {
     PlacementOp placement =
         lookupPlacement(variable, variable.getPlacementAttr());
     Node node = makeNode(Node::Kind::Variable, variable, placement, placement);
-    auto type = cast<RankedTensorType>(variable.getType());
-    sbp::Shape shape(type.getShape().begin(), type.getShape().end());
+    ArrayRef<int64_t> extents = variable.getTensorType().getShape();
+    sbp::Shape shape(extents.begin(), extents.end());
     node.operandShapes = node.resultShapes = {shape};
     node.chosen.operands.resize(1);
     node.chosen.results.resize(1);
@@ -79,11 +83,9 @@ LogicalResult SbpSelection::addVariables() {
     }
     // Where the batch is split, ranks share the work already: a variable is
     // split there only if the user asks for it.
-    if (!splitAxes.count(placement))
-      splitAxes[placement] = splitInputAxes(placement);
     StatePins state = pins.storageOf(variable);
-    for (auto [axis, splits] : llvm::enumerate(splitAxes[placement]))
-      if (splits && !state[axis] && !parent)
+    for (size_t axis = 0; axis < state.size(); ++axis)
+      if (isDataAxis(node, axis) && !state[axis] && !parent)
         state[axis] = {sbp::Sbp::broadcast(),
                        "default: variables are whole along an axis that "
                        "splits inputs"};
@@ -115,14 +117,7 @@ LogicalResult SbpSelection::addOp(SpreadOpInterface op) {
   FailureOr<PlacementOp> source = requireOperandPlacement(op);
   if (failed(placement) || failed(source) || failed(requireStaticShapes(op)))
     return failure();
-  SymbolRefAttr symbol;
-  if (auto read = dyn_cast<ReadOp>(op.getOperation()))
-    symbol = read.getVariableAttr();
-  else if (auto update = dyn_cast<UpdateOp>(op.getOperation()))
-    symbol = update.getVariableAttr();
-  else if (auto gradient = dyn_cast<GradientOp>(op.getOperation()))
-    symbol = gradient.getVariableAttr();
-
+  FlatSymbolRefAttr symbol = variableOf(op);
   unsigned consumer = nodes.size();
   bool dependsOnInput = isa<InputOp>(op.getOperation());
   if (symbol) {
@@ -205,6 +200,7 @@ void SbpSelection::addDeliveries() {
 }
 
 LogicalResult SbpSelection::collect() {
+  findDataAxes();
   if (failed(addVariables()))
     return failure();
   for (auto function : module.getOps<func::FuncOp>()) {

@@ -39,7 +39,7 @@ FailureOr<SbpPins> SbpPins::collect(ModuleOp module,
     }
     ok &= succeeded(pins.applyHint(*hint));
   }
-  if (!ok || failed(pins.pinBySignatures()) || failed(pins.checkVariables()) ||
+  if (!ok || failed(pins.pinBySignatures()) || failed(pins.checkLikenesses()) ||
       failed(pins.checkStates()) || failed(pins.defaultInputs()))
     return failure();
   return pins;
@@ -90,8 +90,8 @@ std::string SbpPins::nameOf(const Target &target) {
 
 sbp::Shape SbpPins::shapeOf(const Target &target) {
   if (auto variable = dyn_cast<VariableOp>(target.op)) {
-    auto type = cast<RankedTensorType>(variable.getType());
-    return sbp::Shape(type.getShape().begin(), type.getShape().end());
+    ArrayRef<int64_t> shape = variable.getTensorType().getShape();
+    return sbp::Shape(shape.begin(), shape.end());
   }
   return oneflow::shapeOf(target.kind == Target::Kind::Operand
                               ? target.op->getOperand(target.index)
@@ -371,9 +371,9 @@ LogicalResult SbpPins::pinBySignatures() {
   return failure(result.wasInterrupted());
 }
 
-/// The variable that `variable` is like, itself where it is like none; fails
-/// where it is like itself by way of others.
-static FailureOr<VariableOp> likenessOf(VariableOp variable) {
+/// Fails where `variable` is like none that exists, or like itself by way of
+/// others.
+static LogicalResult checkLikeness(VariableOp variable) {
   llvm::SmallPtrSet<Operation *, 4> seen;
   VariableOp at = variable;
   while (FlatSymbolRefAttr symbol = at.getLikeAttr()) {
@@ -386,12 +386,12 @@ static FailureOr<VariableOp> likenessOf(VariableOp variable) {
              << symbol;
     at = next;
   }
-  return at;
+  return success();
 }
 
-LogicalResult SbpPins::checkVariables() {
+LogicalResult SbpPins::checkLikenesses() {
   for (VariableOp variable : module.getOps<VariableOp>())
-    if (failed(likenessOf(variable)))
+    if (failed(checkLikeness(variable)))
       return failure();
   return success();
 }

@@ -76,7 +76,7 @@ private:
   mlir::LogicalResult pinAttributes();
   mlir::LogicalResult applyHint(const sbp::Hint &hint);
   mlir::LogicalResult pinBySignatures();
-  mlir::LogicalResult checkVariables();
+  mlir::LogicalResult checkLikenesses();
   /// SbpPinChecks.cpp: whether the tensors can lie so.
   mlir::LogicalResult checkStates();
   mlir::LogicalResult checkState(const Target &target);

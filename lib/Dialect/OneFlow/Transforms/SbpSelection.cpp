@@ -1,5 +1,4 @@
-//===- SbpSelection.cpp - signatures of a module
-//---------------------------===//
+//===- SbpSelection.cpp - signatures of a module --------------------------===//
 //
 // Part of OneFlow MLIR, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -326,11 +325,6 @@ LogicalResult SbpSelection::selectAxis(size_t axis) {
   for (unsigned number = 0; number < nodes.size(); ++number)
     if (nodes[number].kind == Node::Kind::Delivery)
       findDeliveryOptions(number);
-  splitsInputs = llvm::any_of(nodes, [&](const Node &node) {
-    return node.kind == Node::Kind::Op && isa<InputOp>(node.op) &&
-           axis < node.mesh.size() && node.options.size() == 1 &&
-           node.options[0].results[0].isSplit();
-  });
   for (Node &node : nodes) {
     node.costs.clear();
     for (const sbp::Signature &option : node.options)

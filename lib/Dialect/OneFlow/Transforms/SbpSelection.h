@@ -101,8 +101,9 @@ private:
   void addDeliveries();
   Node makeNode(Node::Kind kind, mlir::Operation *op, PlacementOp placement,
                 PlacementOp source) const;
-  /// Axes of a placement along which an input of the step is split.
-  llvm::SmallVector<bool> splitInputAxes(PlacementOp placement) const;
+  void findDataAxes();
+  /// The axis splits an input of the step where the node lies.
+  bool isDataAxis(const Node &node, size_t axis) const;
 
   // SbpSelection.cpp: options and the choice.
   mlir::LogicalResult selectAxis(size_t axis);
@@ -116,7 +117,7 @@ private:
   mlir::FailureOr<std::vector<unsigned>> solve(size_t axis) const;
 
   // SbpCosts.cpp: what options cost.
-  sbp::CostModel modelOf(const Node &node) const;
+  sbp::CostModel modelOf(const Node &node, size_t axis) const;
   double nodeSeconds(const Node &node, const sbp::Signature &option,
                      size_t axis) const;
   void weighEdge(Edge &edge, size_t axis);
@@ -139,8 +140,8 @@ private:
   llvm::DenseMap<mlir::Operation *, unsigned> index;
   /// Blocks that some op splits in: reshapes make them.
   std::set<int64_t> blocks;
-  /// The axis at hand splits an input of the step.
-  bool splitsInputs = false;
+  /// By placement and axis.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<bool>> dataAxes;
 };
 
 /// The pin of an operand or result along an axis, null where it is free.

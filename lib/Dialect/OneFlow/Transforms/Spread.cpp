@@ -79,6 +79,11 @@ int64_t oneflow::elementBytesOf(Value value) {
   return std::max(1u, bits / 8);
 }
 
+sbp::CostModel oneflow::costModelOf(PlacementOp placement) {
+  return placement.getDevice() == Device::Cuda ? sbp::CostModel::cuda()
+                                               : sbp::CostModel::cpu();
+}
+
 StringRef oneflow::axisName(PlacementOp placement, size_t axis) {
   return cast<StringAttr>(placement.getAxisNames()[axis]).getValue();
 }

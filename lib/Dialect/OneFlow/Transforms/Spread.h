@@ -62,6 +62,9 @@ std::vector<sbp::Shape> shapesOf(mlir::ValueRange values);
 /// Bytes of one element of a tensor as it is stored: booleans take one.
 int64_t elementBytesOf(mlir::Value value);
 
+/// Constants of the placement's devices and of the links between them.
+sbp::CostModel costModelOf(PlacementOp placement);
+
 /// Name of a placement's axis.
 llvm::StringRef axisName(PlacementOp placement, size_t axis);
 

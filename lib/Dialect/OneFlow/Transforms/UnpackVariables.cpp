@@ -181,7 +181,7 @@ UnpackVariablesPass::cutVariable(VariableOp variable, int64_t dim,
   SmallVector<VariableOp> &parts = partsOf[variable];
   if (!parts.empty())
     return parts;
-  auto type = cast<RankedTensorType>(variable.getType());
+  RankedTensorType type = variable.getTensorType();
   OpBuilder b(&getContext());
   b.setInsertionPoint(variable);
   for (auto [index, interval] : llvm::enumerate(indices)) {

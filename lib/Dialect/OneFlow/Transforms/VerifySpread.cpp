@@ -42,7 +42,7 @@ static LogicalResult verifyVariable(VariableOp variable) {
   if (!storage)
     return variable.emitOpError("expected a storage, got none; "
                                 "oneflow-infer-sbp chooses one");
-  auto type = cast<RankedTensorType>(variable.getType());
+  RankedTensorType type = variable.getTensorType();
   sbp::Shape shape(type.getShape().begin(), type.getShape().end());
   if (auto reason =
           sbp::checkLegal(storage.toNdSbp(), shape, placement.getMesh()))

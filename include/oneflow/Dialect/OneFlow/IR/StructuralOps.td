@@ -82,6 +82,11 @@ def OneFlow_VariableOp : OneFlow_Op<"variable", [Symbol]> {
     `:` $type (`=` $initial^)? attr-dict
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getTensorType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getType());
+    }
+  }];
 }
 
 def OneFlow_ReadOp : OneFlow_SpreadOp<"read",
