@@ -32,25 +32,66 @@ struct Peer {
   uint32_t actor, port, stream;
 };
 
+// Where an end of a register is in the sequence of fills. Slots are counted on
+// from run to run: all that matters is that both ends agree.
+struct Position {
+  Position(uint32_t slots, uint64_t group)
+      : slots(slots), group(group), left(group) {}
+
+  // After an action: whether it was the last one of the current fill.
+  bool advance() {
+    if (--left > 0)
+      return false;
+    left = group;
+    slot = slot + 1 == slots ? 0 : slot + 1;
+    return true;
+  }
+  // Behind an advance() that returned true: the slot that it left.
+  uint32_t previousSlot() const { return (slot == 0 ? slots : slot) - 1; }
+  // Whether the last advance() ended a fill.
+  bool atBegin() const { return left == group; }
+
+  uint32_t slots, slot = 0;
+  // Actions per fill, and those of the current one that are left.
+  uint64_t group, left;
+};
+
 struct InputPort {
-  uint32_t slots;
+  Position position;
+  // Filled slots, the one in use among them.
   uint32_t filled = 0;
   Peer producer;
 };
 
 struct OutputPort {
+  Position position;
   // Acknowledgements each slot still waits for.
   std::vector<uint32_t> pending;
   std::vector<Peer> consumers;
 };
 
+constexpr uint32_t kAnyTurn = UINT32_MAX;
+
 struct Actor {
   ActorBody *body;
+  uint64_t actions;
   uint64_t action = 0;
   // Inputs without a filled slot plus outputs whose next slot is not free.
   uint32_t missing = 0;
+  // Among the graph's orders.
+  uint32_t order = kAnyTurn;
   std::vector<InputPort> inputs;
   std::vector<OutputPort> outputs;
+};
+
+// A sequence of actors, and whose turn it is. Goes back to its begin with the
+// end of a run.
+struct Order {
+  std::vector<uint32_t> sequence;
+  size_t turn = 0;
+
+  uint32_t head() const { return sequence[turn]; }
+  void advance() { turn = turn + 1 == sequence.size() ? 0 : turn + 1; }
 };
 
 // A queue of fixed capacity.
@@ -82,12 +123,13 @@ void add(std::atomic<uint64_t> &counter, uint64_t amount) {
 } // namespace
 
 struct ActorSystem::GraphState {
-  uint64_t actionsPerRun;
   std::vector<Actor> actors;
-  // Per stream: its actors, the events (start, actions, acknowledgements) that
-  // make its part of a run, and the most messages that can wait in its mailbox.
+  std::vector<Order> orders;
+  // Per stream: its actors and orders, the events (start, actions,
+  // acknowledgements) that make its part of a run, and the most messages that
+  // can wait in its mailbox.
   struct Part {
-    std::vector<uint32_t> actors;
+    std::vector<uint32_t> actors, orders;
     uint64_t events = 0;
     size_t capacity = 0;
   };
@@ -96,32 +138,52 @@ struct ActorSystem::GraphState {
   RunLatch *latch = nullptr;
 
   GraphState(const ActorGraph &graph, uint32_t streamCount);
+
+  bool hasTurn(uint32_t actorIndex) const {
+    uint32_t order = actors[actorIndex].order;
+    return order == kAnyTurn || orders[order].head() == actorIndex;
+  }
 };
 
 ActorSystem::GraphState::GraphState(const ActorGraph &graph,
                                     uint32_t streamCount)
-    : actionsPerRun(graph.actionsPerRun), parts(streamCount) {
+    : parts(streamCount) {
   for (uint32_t i = 0; i < graph.actors.size(); ++i) {
     actors.emplace_back();
     actors.back().body = graph.actors[i].body;
+    actors.back().actions = graph.actors[i].actions;
     Part &part = parts[graph.actors[i].stream];
     part.actors.push_back(i);
-    part.events += actionsPerRun;
+    part.events += graph.actors[i].actions;
+  }
+  for (const std::vector<uint32_t> &sequence : graph.orders) {
+    if (sequence.empty())
+      continue;
+    auto index = static_cast<uint32_t>(orders.size());
+    for (uint32_t actor : sequence)
+      actors[actor].order = index;
+    parts[graph.actors[sequence.front()].stream].orders.push_back(index);
+    orders.push_back({sequence, 0});
   }
   for (const RegisterSpec &reg : graph.registers) {
     Actor &producer = actors[reg.producer];
     uint32_t producerStream = graph.actors[reg.producer].stream;
     auto outputPort = static_cast<uint32_t>(producer.outputs.size());
-    OutputPort &output = producer.outputs.emplace_back();
+    uint64_t fills = reg.fills > 0 ? reg.fills : producer.actions;
+    producer.outputs.push_back(
+        {Position(reg.slots, producer.actions / fills), {}, {}});
+    OutputPort &output = producer.outputs.back();
     output.pending.assign(reg.slots, 0);
     for (uint32_t consumer : reg.consumers) {
       uint32_t stream = graph.actors[consumer].stream;
       auto inputPort = static_cast<uint32_t>(actors[consumer].inputs.size());
       output.consumers.push_back({consumer, inputPort, stream});
       actors[consumer].inputs.push_back(
-          {reg.slots, 0, {reg.producer, outputPort, producerStream}});
+          {Position(reg.slots, actors[consumer].actions / fills),
+           0,
+           {reg.producer, outputPort, producerStream}});
       ++actors[consumer].missing;
-      parts[producerStream].events += actionsPerRun;
+      parts[producerStream].events += fills;
       parts[producerStream].capacity += reg.slots;
       parts[stream].capacity += reg.slots;
     }
@@ -232,11 +294,11 @@ bool ActorSystem::Stream::takeMail() {
   return true;
 }
 
-// Whether some actor with actions left has all its inputs.
+// Whether some actor with actions left has its turn and all its inputs.
 bool ActorSystem::Stream::lacksOnlyCredit() const {
   for (uint32_t actorIndex : graph->parts[index].actors) {
     const Actor &actor = graph->actors[actorIndex];
-    if (actor.action == graph->actionsPerRun)
+    if (actor.action == actor.actions || !graph->hasTurn(actorIndex))
       continue;
     bool filled = true;
     for (const InputPort &input : actor.inputs)
@@ -292,9 +354,18 @@ void ActorSystem::Stream::deliver(const Message &message) {
   }
   switch (message.kind) {
   case MessageKind::Start:
-    for (uint32_t actorIndex : graph->parts[index].actors)
-      if (graph->actors[actorIndex].inputs.empty())
+    for (uint32_t actorIndex : graph->parts[index].actors) {
+      const Actor &actor = graph->actors[actorIndex];
+      if (actor.inputs.empty() && actor.order == kAnyTurn)
         becomeReadyIf(actorIndex);
+    }
+    // An order that has begun already, with an actor that had its inputs
+    // before the start came, goes on by itself.
+    for (uint32_t orderIndex : graph->parts[index].orders) {
+      const Order &order = graph->orders[orderIndex];
+      if (order.turn == 0 && graph->actors[order.head()].inputs.empty())
+        becomeReadyIf(order.head());
+    }
     countEvent();
     break;
   case MessageKind::Filled: {
@@ -307,9 +378,9 @@ void ActorSystem::Stream::deliver(const Message &message) {
   }
   case MessageKind::Acknowledged: {
     Actor &actor = graph->actors[message.actor];
-    std::vector<uint32_t> &pending = actor.outputs[message.port].pending;
-    bool next = message.slot == actor.action % pending.size();
-    if (--pending[message.slot] == 0 && next) {
+    OutputPort &output = actor.outputs[message.port];
+    bool next = message.slot == output.position.slot;
+    if (--output.pending[message.slot] == 0 && next) {
       --actor.missing;
       becomeReadyIf(message.actor);
     }
@@ -322,10 +393,11 @@ void ActorSystem::Stream::deliver(const Message &message) {
 }
 
 void ActorSystem::Stream::becomeReadyIf(uint32_t actorIndex) {
-  // Called when `missing` has just fallen, or for a source at the start, so an
-  // actor is never in the queue twice.
+  // Called when `missing` has just fallen, when the actor's turn has just come,
+  // or for a source at the start, so an actor is never in the queue twice.
   const Actor &actor = graph->actors[actorIndex];
-  if (actor.missing == 0 && actor.action < graph->actionsPerRun)
+  if (actor.missing == 0 && actor.action < actor.actions &&
+      graph->hasTurn(actorIndex))
     ready.push(actorIndex);
 }
 
@@ -341,30 +413,39 @@ void ActorSystem::Stream::send(MessageKind kind, const Peer &to,
 
 void ActorSystem::Stream::fire(uint32_t actorIndex) {
   Actor &actor = graph->actors[actorIndex];
-  uint64_t action = actor.action;
-  actor.body->act(action);
+  actor.body->act(actor.action);
   add(counters.actions, 1);
 
   // First bring the actor's own state up to date: the messages below may come
-  // back as changes of it.
+  // back as changes of it. In the middle of a fill, a port lacks nothing: the
+  // slot in use stays filled, or free.
   ++actor.action;
   for (InputPort &input : actor.inputs)
-    if (--input.filled == 0)
+    if (input.position.advance() && --input.filled == 0)
       ++actor.missing;
-  for (OutputPort &output : actor.outputs) {
-    output.pending[action % output.pending.size()] =
-        static_cast<uint32_t>(output.consumers.size());
-    if (output.pending[actor.action % output.pending.size()] != 0)
-      ++actor.missing;
+  for (OutputPort &output : actor.outputs)
+    if (output.position.advance()) {
+      output.pending[output.position.previousSlot()] =
+          static_cast<uint32_t>(output.consumers.size());
+      if (output.pending[output.position.slot] != 0)
+        ++actor.missing;
+    }
+  if (actor.order == kAnyTurn) {
+    becomeReadyIf(actorIndex);
+  } else {
+    Order &order = graph->orders[actor.order];
+    order.advance();
+    becomeReadyIf(order.head());
   }
-  becomeReadyIf(actorIndex);
 
   for (const OutputPort &output : actor.outputs)
-    for (const Peer &consumer : output.consumers)
-      send(MessageKind::Filled, consumer, 0);
+    if (output.position.atBegin())
+      for (const Peer &consumer : output.consumers)
+        send(MessageKind::Filled, consumer, 0);
   for (const InputPort &input : actor.inputs)
-    send(MessageKind::Acknowledged, input.producer,
-         static_cast<uint32_t>(action % input.slots));
+    if (input.position.atBegin())
+      send(MessageKind::Acknowledged, input.producer,
+           input.position.previousSlot());
   countEvent();
 }
 

@@ -6,19 +6,30 @@
 //===----------------------------------------------------------------------===//
 //
 // The actors of one rank. The firing rule: an actor acts when every input
-// register has a filled slot at its front and every output register has a free
-// slot at its back. It acts once, posts the filled slots to their consumers,
-// and returns each input slot to its producer by an acknowledgement; a slot is
-// free again when all its consumers have acknowledged it. Back-pressure is
-// nothing but the lack of a free slot.
+// register has a filled slot at its front, every output register has a free
+// slot at its back, and it is its turn. It acts once, posts the filled slots to
+// their consumers, and returns each input slot to its producer by an
+// acknowledgement; a slot is free again when all its consumers have
+// acknowledged it. Back-pressure is nothing but the lack of a free slot.
+//
+// Rates: actors act each its own number of times per run, and a register is
+// filled a number of times that divides those of both its ends. The producer
+// works on one slot for actions / fills actions and posts it with the last of
+// them; a consumer waits with the first of as many actions of its own and
+// acknowledges with the last.
+//
+// Turns: an order is a sequence of actors of one stream, in which they act. It
+// is a table and an index into it. An actor that is in no order acts whenever
+// it can.
 //
 // All state of an actor belongs to the thread of its stream. Threads talk by
 // messages of fixed size through mailboxes that never grow, because credits
 // bound the messages under way; there is no central scheduler and no global
 // lock, and nothing is allocated after construction.
 //
-// The k-th action of an actor uses slot k modulo the slot count of each of its
-// registers, on both sides, so slots need no names in the interface.
+// Fill f of a register is in slot f modulo the slot count, on both sides, and
+// action k of an actor belongs to fill k / (actions / fills), so slots need no
+// names in the interface.
 //
 // Knows nothing of plans, kernels or ranks.
 //
@@ -50,19 +61,26 @@ struct RegisterSpec {
   uint32_t producer = 0;
   /// May be empty: the slots are then free again at once.
   std::vector<uint32_t> consumers;
+  /// How often it is filled in a run; 0: once per action of the producer.
+  /// Divides the actions of all ends.
+  uint64_t fills = 0;
 };
 
 struct ActorSpec {
   uint32_t stream = 0;
   /// Not owned; outlives the system.
   ActorBody *body = nullptr;
+  /// In a run; at least 1.
+  uint64_t actions = 1;
 };
 
-/// Actors that run together. `actionsPerRun` >= 1 actions of each make a run.
+/// Actors that run together.
 struct ActorGraph {
   std::vector<ActorSpec> actors;
   std::vector<RegisterSpec> registers;
-  uint64_t actionsPerRun = 1;
+  /// Each a sequence of actors of one stream, in which each stands as often as
+  /// it acts. An actor is in one order at most.
+  std::vector<std::vector<uint32_t>> orders;
 };
 
 /// Counts down to the end of a run over all streams that take part.
@@ -96,8 +114,8 @@ public:
 
   /// Starts a thread for every stream that has an actor in some graph, but for
   /// `callerStream`, which the caller of serve() serves: a short run then needs
-  /// no hand-over to another thread. A graph must be free of cycles; slots and
-  /// actions must be at least 1.
+  /// no hand-over to another thread. A graph, unrolled to its actions, must be
+  /// free of cycles; slots and actions must be at least 1.
   /// Throws std::system_error when the system refuses threads.
   ActorSystem(std::vector<ActorGraph> graphs, uint32_t streamCount,
               const Patience &patience, uint32_t callerStream = kNone);
@@ -108,8 +126,8 @@ public:
   uint32_t activeStreams(uint32_t graph) const;
 
   /// Begins a run and returns at once. Each active stream arrives at `latch`
-  /// when all its actors have acted `actionsPerRun` times and all their slots
-  /// are acknowledged. One run at a time.
+  /// when all its actors have acted as often as they do in a run and all their
+  /// slots are acknowledged. One run at a time.
   void start(uint32_t graph, RunLatch &latch);
 
   /// Serves `callerStream`, if there is one, until its part of the run that was

@@ -16,7 +16,7 @@ using namespace oneflow::runtime;
 using plan::CollectiveKind;
 
 CollectiveSpec CollectiveSpec::of(const plan::CollectiveBody &body,
-                                  const std::vector<int64_t> &scalars) {
+                                  const int64_t *scalars) {
   CollectiveSpec spec;
   spec.kind = body.kind();
   spec.reducer = body.reducer();

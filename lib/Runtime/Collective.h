@@ -35,7 +35,7 @@ struct CollectiveSpec {
   int64_t targetBlock = 1;
 
   static CollectiveSpec of(const plan::CollectiveBody &body,
-                           const std::vector<int64_t> &scalars);
+                           const int64_t *scalars);
 };
 
 class Collective {

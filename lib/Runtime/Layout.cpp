@@ -18,8 +18,26 @@ Mesh Mesh::of(const plan::Placement &placement) {
   Mesh mesh;
   mesh.firstRank = placement.first_rank();
   for (const plan::MeshAxis *axis : *placement.axes())
-    mesh.sizes.push_back(axis->size());
+    mesh.sizes.push_back(axis->is_time() ? 1 : axis->size());
   return mesh;
+}
+
+int64_t oneflow::runtime::timeAxisSize(const plan::Placement &placement) {
+  const auto &axes = *placement.axes();
+  return axes.size() > 0 && axes.Get(0)->is_time() ? axes.Get(0)->size() : 0;
+}
+
+const plan::Sbp *oneflow::runtime::timeSbp(const plan::Layout &layout,
+                                           const plan::Plan &plan) {
+  return timeAxisSize(*plan.placements()->Get(layout.placement())) > 0
+             ? layout.sbp()->Get(0)
+             : nullptr;
+}
+
+bool oneflow::runtime::isSplitAlongTime(const plan::Layout &layout,
+                                        const plan::Plan &plan) {
+  const plan::Sbp *sbp = timeSbp(layout, plan);
+  return sbp && sbp->kind() == SbpKind::Split;
 }
 
 int64_t Mesh::rankCount() const {
@@ -101,6 +119,25 @@ TensorLayout TensorLayout::of(const plan::Layout &layout,
   if (layout.sbp())
     for (const plan::Sbp *sbp : *layout.sbp())
       result.sbp.push_back(*sbp);
+  if (timeSbp(layout, plan))
+    result.sbp.front() =
+        plan::Sbp(0, 1, SbpKind::Broadcast, plan::Reducer::Sum);
+  return result;
+}
+
+TensorLayout TensorLayout::at(const plan::Layout &layout,
+                              const plan::Plan &plan, uint64_t action) {
+  TensorLayout result = of(layout, plan);
+  if (!isSplitAlongTime(layout, plan))
+    return result;
+  const plan::Sbp &sbp = *timeSbp(layout, plan);
+  result.timeDim = static_cast<int32_t>(sbp.dim());
+  Interval part = plan::balancedSplit(
+      result.shape[sbp.dim()],
+      timeAxisSize(*plan.placements()->Get(layout.placement())),
+      static_cast<int64_t>(action), sbp.block());
+  result.shape[sbp.dim()] = part.extent;
+  result.timeOffset = part.offset;
   return result;
 }
 

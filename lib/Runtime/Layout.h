@@ -22,7 +22,9 @@
 
 namespace oneflow::runtime {
 
-/// The ranks of a placement: [first, first + product of sizes), row-major.
+/// The ranks of a placement: [first, first + product of sizes), row-major. A
+/// time axis, which has no ranks of its own, stays as an axis of size 1, so
+/// that axes keep their numbers.
 struct Mesh {
   int64_t firstRank = 0;
   std::vector<int64_t> sizes;
@@ -39,6 +41,13 @@ struct Mesh {
   /// combination of the other coordinates.
   std::vector<std::vector<int>> groups(const std::vector<uint32_t> &axes) const;
 };
+
+/// The size of the placement's time axis, which is axis 0; 0 without one.
+int64_t timeAxisSize(const plan::Placement &placement);
+/// How `layout` lies along the time axis; null without one.
+const plan::Sbp *timeSbp(const plan::Layout &layout, const plan::Plan &plan);
+/// Whether what actions work on are parts of the tensor.
+bool isSplitAlongTime(const plan::Layout &layout, const plan::Plan &plan);
 
 /// A box of elements: one interval per dimension.
 using Box = std::vector<plan::Interval>;
@@ -66,8 +75,18 @@ struct TensorLayout {
   Mesh mesh;
   std::vector<int64_t> shape;
   std::vector<plan::Sbp> sbp;
+  /// The dimension that is split along time, -1 if there is none, and where the
+  /// part at hand begins in the whole.
+  int32_t timeDim = -1;
+  int64_t timeOffset = 0;
 
+  /// The whole tensor, of all coordinates of time. Where it lies does not
+  /// depend on time: the axis counts as one of Broadcast.
   static TensorLayout of(const plan::Layout &layout, const plan::Plan &plan);
+  /// What lies at coordinate `action` of time: `shape` is that of the part,
+  /// where the layout is split along time.
+  static TensorLayout at(const plan::Layout &layout, const plan::Plan &plan,
+                         uint64_t action);
   /// A layout of the whole tensor on `rank` alone.
   TensorLayout wholeOn(int64_t rank) const;
 

@@ -38,6 +38,7 @@ Status LoadedPlan::open(const char *path, bool verifyData) {
         std::max(ranks, static_cast<int>(mesh.firstRank + mesh.rankCount()));
   }
   listUserVariables();
+  listTransferStreams();
   if (file.code().data)
     if (Status status = code.load(file.code().data, file.code().bytes))
       return status;
@@ -72,6 +73,17 @@ void LoadedPlan::listUserVariables() {
     }
     users.push_back(std::move(user));
   }
+}
+
+void LoadedPlan::listTransferStreams() {
+  std::set<uint32_t> found;
+  for (const plan::Entry *entry : *root->entries())
+    if (entry->tasks())
+      for (const plan::Task *task : *entry->tasks())
+        if (root->streams()->Get(task->stream())->kind() ==
+            plan::StreamKind::CpuTransfer)
+          found.insert(task->stream());
+  transfers.assign(found.begin(), found.end());
 }
 
 Status LoadedPlan::link() {

@@ -64,6 +64,8 @@ public:
   uint32_t streamCount() const {
     return root->streams() ? root->streams()->size() : 0;
   }
+  /// The CpuTransfer streams that have tasks, ascending.
+  const std::vector<uint32_t> &transferStreams() const { return transfers; }
   /// The chain of a task; null for tasks that are no chains.
   OfChainFn chain(uint32_t entry, uint32_t task) const {
     return chains[entry][task];
@@ -75,12 +77,14 @@ private:
   Status open(const char *path, bool verifyData);
   Status link();
   void listUserVariables();
+  void listTransferStreams();
 
   PlanFile file;
   ElfImage code;
   const plan::Plan *root = nullptr;
   int ranks = 0;
   std::vector<UserVariable> users;
+  std::vector<uint32_t> transfers;
   std::vector<std::vector<OfChainFn>> chains;
 };
 

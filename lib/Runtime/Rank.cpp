@@ -7,7 +7,7 @@
 
 #include "Rank.h"
 
-#include "Scalars.h"
+#include "StreamOrder.h"
 #include "Tasks.h"
 #include "ValidatePlan.h"
 
@@ -50,16 +50,22 @@ Status Rank::bindVariables() {
 }
 
 Status Rank::bind(int threads, const Patience &patience, bool callerServes) {
-  values = evaluateScalars(loaded.graph(), rank);
+  uint64_t actions = 1;
+  for (uint32_t i = 0; i < loaded.entryCount(); ++i)
+    if (const plan::Entry &entry = loaded.entry(i); hasPhases(entry))
+      for (const plan::Phase *phase : *entry.phases())
+        actions = std::max<uint64_t>(actions, phase->actions());
+  values = ScalarTable(loaded.graph(), rank, actions);
   if (Status status = bindVariables())
     return status;
   // One entry runs at a time and nothing in the arena outlives a run, so all
   // entries share one.
-  uint64_t arenaBytes = 0;
+  uint64_t bytes = 0;
   for (uint32_t i = 0; i < loaded.entryCount(); ++i)
-    arenaBytes = std::max(arenaBytes, loaded.entry(i).arena_bytes());
-  if (Status status = MappedMemory::allocate(arenaBytes, "the arena", arena))
+    bytes = std::max(bytes, arenaBytes(loaded.entry(i)));
+  if (Status status = MappedMemory::allocate(bytes, "the arena", arena))
     return status;
+  stagings.resize(loaded.streamCount());
   traces.resize(loaded.streamCount());
   kernelsOfStream.assign(loaded.streamCount(), 0);
   std::vector<ActorGraph> graphs(loaded.entryCount());
@@ -69,9 +75,9 @@ Status Rank::bind(int threads, const Patience &patience, bool callerServes) {
                     concat("entry '", loaded.entry(i).name()->string_view(),
                            "', rank ", rank, ": ", status.message()),
                     status.location());
-  if (Status status =
-          MappedMemory::allocate(stagingBytes, "messages", stagingMemory))
-    return status;
+  for (StagingMemory &staging : stagings)
+    if (Status status = staging.allocate())
+      return status;
   pool = std::make_unique<WorkerPool>(threads, patience);
   system = std::make_unique<ActorSystem>(std::move(graphs),
                                          loaded.streamCount() + 1, patience,
@@ -86,9 +92,10 @@ Status Rank::bindEntry(uint32_t entryIndex, ActorGraph &graph) {
   constexpr uint32_t kAbsent = UINT32_MAX;
   std::vector<uint32_t> actorOf(entry.tasks()->size(), kAbsent);
   std::vector<uint32_t> positions = topologicalPositions(entry);
+  TaskRanks ranks(loaded.graph(), entry);
   for (uint32_t i = 0; i < entry.tasks()->size(); ++i) {
     const plan::Task &task = *entry.tasks()->Get(i);
-    if (!takesPart(loaded.graph(), task, rank))
+    if (!ranks.takesPart(i, rank))
       continue;
     std::unique_ptr<ActorBody> body;
     if (Status status =
@@ -98,8 +105,8 @@ Status Rank::bindEntry(uint32_t entryIndex, ActorGraph &graph) {
           concat("task '", task.name()->string_view(), "': ", status.message()),
           task.location() ? task.location()->str() : std::string());
     actorOf[i] = static_cast<uint32_t>(graph.actors.size());
-    graph.actors.push_back(
-        {threadOf(loaded.graph(), task.stream()), body.get()});
+    graph.actors.push_back({threadOf(loaded.graph(), task.stream()), body.get(),
+                            actionsOf(entry, task)});
     bodies.push_back(std::move(body));
     if (const plan::ChainBody *chain = task.body_as_ChainBody())
       if (chain->kernels())
@@ -112,44 +119,81 @@ Status Rank::bindEntry(uint32_t entryIndex, ActorGraph &graph) {
     for (const plan::Register *reg : *entry.registers()) {
       if (actorOf[reg->producer()] == kAbsent)
         continue;
-      RegisterSpec spec{reg->slots(), actorOf[reg->producer()], {}};
+      uint32_t fills = fillsOf(entry, *reg);
+      // More slots than fills are never used.
+      RegisterSpec spec{
+          std::min(reg->slots(), fills), actorOf[reg->producer()], {}, fills};
       if (reg->consumers())
         for (uint32_t consumer : *reg->consumers())
           if (actorOf[consumer] != kAbsent)
             spec.consumers.push_back(actorOf[consumer]);
       graph.registers.push_back(std::move(spec));
     }
-  // The total order of communications is a control edge from each to the next,
-  // so it holds even where they are spread over several streams.
-  uint32_t previous = kAbsent;
-  for (uint32_t task : communicationOrder(entry)) {
-    if (actorOf[task] == kAbsent)
-      continue;
-    if (previous != kAbsent)
-      graph.registers.push_back({1, previous, {actorOf[task]}});
-    previous = actorOf[task];
+  for (std::vector<uint32_t> &order :
+       streamOrders(loaded.graph(), entry, ranks, rank)) {
+    for (uint32_t &task : order)
+      task = actorOf[task];
+    graph.orders.push_back(std::move(order));
   }
   return Status();
 }
 
-uint8_t *Rank::address(const plan::Entry &entry, const plan::Buffer &buffer) {
+uint64_t Rank::arenaBytes(const plan::Entry &entry) const {
+  uint64_t end = 0;
+  auto touch = [&](uint32_t index) {
+    const plan::Register &reg = *entry.registers()->Get(index);
+    if (reg.bytes() > 0)
+      end = std::max(end, reg.offset() + (reg.slots() - 1) * reg.stride() +
+                              reg.bytes());
+  };
+  if (!entry.tasks())
+    return end;
+  TaskRanks ranks(loaded.graph(), entry);
+  for (uint32_t i = 0; i < entry.tasks()->size(); ++i) {
+    const plan::Task &task = *entry.tasks()->Get(i);
+    if (!ranks.takesPart(i, rank))
+      continue;
+    forEachBuffer(loaded.graph(), task, rank, [&](const plan::Buffer &buffer) {
+      if (buffer.kind() == plan::BufferKind::Register)
+        touch(buffer.index());
+      else if (buffer.kind() == plan::BufferKind::Arena)
+        end = std::max(end, buffer.offset() + buffer.bytes());
+    });
+    // One side of an exchange does not touch the register of the other.
+    if (task.body_type() == plan::TaskBody::ExchangeBody)
+      continue;
+    for (const auto *list : {task.inputs(), task.outputs()})
+      if (list)
+        for (uint32_t index : *list)
+          touch(index);
+  }
+  return end;
+}
+
+SlotAddress Rank::address(const plan::Entry &entry, const plan::Task &task,
+                          const plan::Buffer &buffer) {
   switch (buffer.kind()) {
   case plan::BufferKind::Arena:
-    return arena.data() + buffer.offset();
-  case plan::BufferKind::Register:
-    return arena.data() + entry.registers()->Get(buffer.index())->offset() +
-           buffer.offset();
+    return SlotAddress(arena.data() + buffer.offset());
+  case plan::BufferKind::Register: {
+    const plan::Register &reg = *entry.registers()->Get(buffer.index());
+    uint32_t fills = fillsOf(entry, reg);
+    return SlotAddress(arena.data() + reg.offset() + buffer.offset(),
+                       reg.stride(), std::min(reg.slots(), fills),
+                       actionsOf(entry, task) / fills);
+  }
   case plan::BufferKind::Variable:
-    return variables[buffer.index()].exists()
-               ? variables[buffer.index()].data() + buffer.offset()
-               : nullptr;
+    return SlotAddress(variables[buffer.index()].exists()
+                           ? variables[buffer.index()].data() + buffer.offset()
+                           : nullptr);
   case plan::BufferKind::Constant:
     // The mapping is read-only; kernels only read constants.
-    return const_cast<uint8_t *>(loaded.data()) +
-           loaded.graph().constants()->Get(buffer.index())->data_offset() +
-           buffer.offset();
+    return SlotAddress(
+        const_cast<uint8_t *>(loaded.data()) +
+        loaded.graph().constants()->Get(buffer.index())->data_offset() +
+        buffer.offset());
   }
-  return nullptr;
+  return SlotAddress();
 }
 
 void Rank::startTrace(size_t capacity) {

@@ -18,6 +18,7 @@
 #include "Gate.h"
 #include "LoadedPlan.h"
 #include "RunFailure.h"
+#include "Scalars.h"
 #include "Trace.h"
 #include "Variable.h"
 #include "WorkerPool.h"
@@ -26,6 +27,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -41,6 +43,10 @@ struct RunControl {
   /// Whether every rank that holds an output delivers it (one process per
   /// rank), or only the first (one process for all).
   bool everyRankDelivers = false;
+  /// See SessionOptions.
+  std::function<uint64_t(std::string_view phase)> sleepNs;
+  /// To be aborted when a communication fails.
+  Transport *transport = nullptr;
 };
 
 /// The communicators of one rank.
@@ -51,6 +57,50 @@ struct RankCommunicators {
       groups;
   /// All ranks; for exchanges.
   std::unique_ptr<Communicator> world;
+  /// All ranks, again for each transfer stream: a communicator serves one
+  /// thread.
+  std::map<uint32_t, std::unique_ptr<Communicator>> transfers;
+
+  Communicator &ofExchanges(uint32_t stream) const {
+    auto found = transfers.find(stream);
+    return found == transfers.end() ? *world : *found->second;
+  }
+};
+
+/// Where a buffer is, action by action.
+class SlotAddress {
+public:
+  SlotAddress() = default;
+  explicit SlotAddress(uint8_t *base) : base(base) {}
+  /// In one of `slots` slots, each for `group` actions.
+  SlotAddress(uint8_t *base, uint64_t stride, uint32_t slots, uint64_t group)
+      : base(base), stride(stride), slots(slots), group(group) {}
+
+  uint8_t *at(uint64_t action) const {
+    return slots == 1 ? base : base + action / group % slots * stride;
+  }
+  bool moves() const { return slots > 1; }
+
+private:
+  uint8_t *base = nullptr;
+  uint64_t stride = 0;
+  uint32_t slots = 1;
+  uint64_t group = 1;
+};
+
+/// Memory for the messages of one communication at a time.
+class StagingMemory {
+public:
+  /// Asks for that much; before anything runs.
+  void reserve(uint64_t bytes) { wanted = std::max(wanted, bytes); }
+  Status allocate() {
+    return MappedMemory::allocate(wanted, "messages", memory);
+  }
+  uint8_t *data() { return memory.data(); }
+
+private:
+  uint64_t wanted = 0;
+  MappedMemory memory;
 };
 
 class Rank {
@@ -78,18 +128,14 @@ public:
   RunControl &control() { return run; }
   RankCommunicators &communicators() { return groups; }
   WorkerPool &workers() { return *pool; }
-  const std::vector<int64_t> &scalars() const { return values; }
+  const int64_t *scalars(uint64_t action) const { return values.row(action); }
+  bool scalarsDependOnTime() const { return values.dependsOnTime(); }
   TraceBuffer &trace(uint32_t stream) { return traces[stream]; }
-  /// Address of a buffer. Entries act once per run, so the slot in use of a
-  /// register is always the first.
-  uint8_t *address(const plan::Entry &entry, const plan::Buffer &buffer);
-
-  /// Asks for that much staging memory; before anything runs.
-  void reserveStaging(uint64_t bytes) {
-    stagingBytes = std::max(stagingBytes, bytes);
-  }
-  /// For the messages of one communication at a time, as their order ensures.
-  uint8_t *staging() { return stagingMemory.data(); }
+  /// Where `task` finds a buffer that it touches on this rank.
+  SlotAddress address(const plan::Entry &entry, const plan::Task &task,
+                      const plan::Buffer &buffer);
+  /// Of a stream, whose communications run one after the other.
+  StagingMemory &staging(uint32_t stream) { return stagings[stream]; }
 
   void startTrace(size_t capacity);
   void stopTrace();
@@ -106,16 +152,19 @@ private:
   Status bind(int threads, const Patience &patience, bool callerServes);
   Status bindVariables();
   Status bindEntry(uint32_t entryIndex, ActorGraph &graph);
+  /// Where the last buffer ends that a task of this rank touches.
+  uint64_t arenaBytes(const plan::Entry &entry) const;
 
   const LoadedPlan &loaded;
   const int rank;
   RunControl &run;
   RankCommunicators &groups;
   FailureSlot slot;
-  std::vector<int64_t> values;
+  ScalarTable values;
   std::vector<VariableStorage> variables;
-  MappedMemory arena, stagingMemory;
-  uint64_t stagingBytes = 0;
+  MappedMemory arena;
+  // By stream; few are in use.
+  std::vector<StagingMemory> stagings;
   std::vector<TraceBuffer> traces;
   std::vector<size_t> kernelsOfStream;
   std::vector<std::unique_ptr<ActorBody>> bodies;

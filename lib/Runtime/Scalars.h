@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The plan's scalars as one rank sees them: extents and offsets of its parts of
-// unevenly split dimensions, and its coordinates.
+// unevenly split dimensions, and its coordinates, that along time included: it
+// is the number of the action.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +21,28 @@
 
 namespace oneflow::runtime {
 
-/// One value per scalar of the plan, in its order; 0 for a scalar of a
-/// placement that `rank` does not belong to. Requires a valid plan.
-std::vector<int64_t> evaluateScalars(const plan::Plan &plan, int64_t rank);
+/// The plan's scalars on one rank, a row per action where some depend on time.
+/// Requires a valid plan.
+class ScalarTable {
+public:
+  /// Rows for `actions` >= 1 actions.
+  ScalarTable(const plan::Plan &plan, int64_t rank, uint64_t actions);
+  ScalarTable() = default;
+
+  /// One value per scalar of the plan, in its order; 0 for a scalar of a
+  /// placement that the rank does not belong to, or whose time axis ends before
+  /// `action`.
+  const int64_t *row(uint64_t action) const {
+    return values.data() + (perAction ? action * count : 0);
+  }
+  /// Whether rows differ.
+  bool dependsOnTime() const { return perAction; }
+
+private:
+  size_t count = 0;
+  bool perAction = false;
+  std::vector<int64_t> values;
+};
 
 } // namespace oneflow::runtime
 

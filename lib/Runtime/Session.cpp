@@ -108,9 +108,15 @@ Status Session::bind(const SessionOptions &options) {
                     : std::max(1, processors / std::max(1, localRanks));
   int64_t total = int64_t(localRanks) *
                   (static_cast<int64_t>(streams.size()) + threads - 1);
+  // Transfers have threads on the ranks of their two placements only.
+  for (uint32_t stream : plan->transferStreams())
+    total -=
+        localRanks - std::min<int64_t>(localRanks, ranksOfTransfer(stream));
   patience = total <= processors ? kSpinning : kYielding;
   if (Status status = createTransport(options, patience))
     return status;
+  control.transport = transport.get();
+  control.sleepNs = options.sleepNs;
   if (Status status = createCommunicators())
     return status;
   std::vector<int> own = transport->localRanks();
@@ -124,6 +130,24 @@ Status Session::bind(const SessionOptions &options) {
     ranks.push_back(std::move(rank));
   }
   return Status();
+}
+
+int64_t Session::ranksOfTransfer(uint32_t stream) const {
+  int64_t ranks = 0;
+  for (uint32_t i = 0; i < plan->entryCount(); ++i)
+    if (plan->entry(i).tasks())
+      for (const plan::Task *task : *plan->entry(i).tasks()) {
+        const plan::ExchangeBody *body = task->body_as_ExchangeBody();
+        if (task->stream() != stream || !body)
+          continue;
+        auto count = [&](const plan::Layout &layout) {
+          return Mesh::of(*plan->graph().placements()->Get(layout.placement()))
+              .rankCount();
+        };
+        ranks = std::max(ranks, count(*body->source_layout()) +
+                                    count(*body->target_layout()));
+      }
+  return ranks;
 }
 
 Status Session::createCommunicators() {
@@ -144,6 +168,12 @@ Status Session::createCommunicators() {
     return communicationFailed(result.message);
   for (size_t i = 0; i < created.size(); ++i)
     communicators[i].world = std::move(created[i]);
+  for (uint32_t stream : plan->transferStreams()) {
+    if (TransportResult result = create(everyone); !result.ok)
+      return communicationFailed(result.message);
+    for (size_t i = 0; i < created.size(); ++i)
+      communicators[i].transfers[stream] = std::move(created[i]);
+  }
   std::set<std::pair<uint32_t, std::vector<uint32_t>>> known;
   for (uint32_t i = 0; i < plan->entryCount(); ++i) {
     if (!plan->entry(i).tasks())

@@ -16,6 +16,7 @@
 #include "Gate.h"
 #include "Rank.h"
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,6 +30,10 @@ struct SessionOptions {
   int threadsPerRank = 0;
   /// Null: beside the runtime library.
   const char *pluginPath = nullptr;
+  /// Where not null, chains sleep instead of computing, and results mean
+  /// nothing: to see what a schedule does without what kernels do. Nanoseconds
+  /// per action of a phase, by its name.
+  std::function<uint64_t(std::string_view phase)> sleepNs;
 };
 
 class Session {
@@ -58,6 +63,8 @@ private:
   Status createTransport(const SessionOptions &options,
                          const Patience &patience);
   Status createCommunicators();
+  /// Ranks that have a thread for a transfer stream.
+  int64_t ranksOfTransfer(uint32_t stream) const;
   /// Checks what a caller hands in for a variable, by the user's count.
   Status checkVariable(int32_t index, const of_tensor_t &value) const;
   /// Puts a variable of the plan together, dense; on every process at once.

@@ -8,12 +8,11 @@
 #include "Tasks.h"
 
 #include "Collective.h"
-#include "DataType.h"
 #include "Exchange.h"
+#include "TaskBody.h"
 
-#include "oneflow/Runtime/Reduce.h"
-
-#include <cstring>
+#include <chrono>
+#include <thread>
 
 using namespace oneflow;
 using namespace oneflow::runtime;
@@ -24,107 +23,22 @@ std::string textOf(const flatbuffers::String *string) {
   return string ? string->str() : std::string();
 }
 
-/// Times each action for the trace; subclasses do the work.
-class TaskBody : public ActorBody {
-public:
-  TaskBody(Rank &rank, const TaskPlace &place)
-      : rank(rank), entry(rank.plan().entry(place.entry)),
-        task(*entry.tasks()->Get(place.task)), place(place),
-        trace(rank.trace(task.stream())) {}
-
-  void act(uint64_t) final {
-    if (!trace.active())
-      return work();
-    uint64_t begin = nowNs();
-    work();
-    trace.action(task.name()->c_str(), begin, nowNs(), traffic());
-  }
-
-protected:
-  virtual void work() = 0;
-  /// Of a communication.
-  virtual const Traffic *traffic() const { return nullptr; }
-
-  void fail(of_status_code code, std::string message, std::string location) {
-    rank.failure().record(
-        {code, place.position, std::move(message), std::move(location)});
-  }
-
-  Rank &rank;
-  const plan::Entry &entry;
-  const plan::Task &task;
-  const TaskPlace place;
-  TraceBuffer &trace;
-};
-
-class InputTask final : public TaskBody {
-public:
-  InputTask(Rank &rank, const TaskPlace &place, const plan::InputBody &body)
-      : TaskBody(rank, place), port(body.port()),
-        target(rank.address(entry, *body.buffer())),
-        layout(TensorLayout::of(*entry.inputs()->Get(port)->layout(),
-                                rank.plan().graph())) {
-    Holding holding = layout.holding(rank.index());
-    bool hasNeutral = layout.reducer() == plan::Reducer::Sum ||
-                      layout.reducer() == plan::Reducer::Prod;
-    neutral = holding.laterPart && hasNeutral;
-    elements = elementCount(holding.box);
-    copy = BoxCopy(dtypeBytes(layout.dtype), holding.box,
-                   wholeBox(layout.shape), holding.box);
-  }
-
-private:
-  void work() override {
-    if (neutral)
-      fillNeutral(layout.dtype, layout.reducer(), target, elements);
-    else
-      copy.run(rank.control().inputs[port].data, target);
-  }
-
-  const uint32_t port;
-  uint8_t *const target;
-  const TensorLayout layout;
-  bool neutral;
-  uint64_t elements;
-  BoxCopy copy;
-};
-
-class OutputTask final : public TaskBody {
-public:
-  OutputTask(Rank &rank, const TaskPlace &place, const plan::OutputBody &body)
-      : TaskBody(rank, place), port(body.port()),
-        source(rank.address(entry, *body.buffer())) {
-    TensorLayout layout = TensorLayout::of(
-        *entry.outputs()->Get(port)->layout(), rank.plan().graph());
-    bytes = elementCount(wholeBox(layout.shape)) * dtypeBytes(layout.dtype);
-    delivers = rank.control().everyRankDelivers ||
-               rank.index() == layout.mesh.firstRank;
-  }
-
-private:
-  void work() override {
-    if (delivers && bytes > 0 && !rank.failure().poisoned())
-      std::memcpy(rank.control().outputs[port].data, source, bytes);
-  }
-
-  const uint32_t port;
-  const uint8_t *const source;
-  uint64_t bytes;
-  bool delivers;
-};
-
 class ChainTask final : public TaskBody {
 public:
   ChainTask(Rank &rank, const TaskPlace &place, const plan::ChainBody &body)
       : TaskBody(rank, place),
         function(rank.plan().chain(place.entry, place.task)) {
     if (body.buffers())
-      for (const plan::Buffer *buffer : *body.buffers())
-        buffers.push_back(rank.address(entry, *buffer));
+      for (const plan::Buffer *buffer : *body.buffers()) {
+        SlotAddress slots = address(*buffer);
+        if (slots.moves())
+          moving.emplace_back(buffers.size(), slots);
+        buffers.push_back(slots.at(0));
+      }
     call.context = {};
     call.context.abi_version = ONEFLOW_KERNEL_ABI_VERSION;
     call.context.buffers = buffers.data();
-    call.context.scalars = rank.scalars().data();
+    call.context.scalars = rank.scalars(0);
     call.context.launch = launch;
     call.self = this;
   }
@@ -164,9 +78,12 @@ private:
     return found ? found->name()->c_str() : task.name()->c_str();
   }
 
-  void work() override {
+  void work(uint64_t action) override {
     if (rank.failure().poisoned())
       return;
+    for (const auto &[index, slots] : moving)
+      buffers[index] = slots.at(action);
+    call.context.scalars = rank.scalars(action);
     failedKernel = kNoKernel;
     int32_t status = function(&call.context);
     if (status != ONEFLOW_KERNEL_OK)
@@ -193,102 +110,172 @@ private:
   static constexpr uint32_t kNoKernel = UINT32_MAX;
   const OfChainFn function;
   std::vector<void *> buffers;
+  // Those of `buffers` that are in another slot with every fill.
+  std::vector<std::pair<size_t, SlotAddress>> moving;
   Call call;
   uint32_t failedKernel = kNoKernel;
+};
+
+/// Takes a chain's place where schedules are looked at: see SessionOptions.
+class SleepingTask final : public TaskBody {
+public:
+  SleepingTask(Rank &rank, const TaskPlace &place) : TaskBody(rank, place) {
+    std::string_view phase;
+    if (hasPhases(entry))
+      phase = entry.phases()->Get(task.phase())->name()->string_view();
+    // Of the phase's chains the one with most to do stands for all: others may
+    // not need what the phase as a whole waits for.
+    const plan::Task *longest = nullptr;
+    for (const plan::Task *other : *entry.tasks())
+      if (other->body_type() == plan::TaskBody::ChainBody &&
+          other->phase() == task.phase() &&
+          other->placement() == task.placement() &&
+          (!longest || kernelsOf(*other) > kernelsOf(*longest)))
+        longest = other;
+    if (longest == &task)
+      duration = std::chrono::nanoseconds(rank.control().sleepNs(phase));
+  }
+
+private:
+  static size_t kernelsOf(const plan::Task &chain) {
+    const auto *kernels = chain.body_as_ChainBody()->kernels();
+    return kernels ? kernels->size() : 0;
+  }
+  void work(uint64_t) override { std::this_thread::sleep_for(duration); }
+
+  std::chrono::nanoseconds duration{0};
 };
 
 /// Communications run even on a poisoned rank: the peers wait for them.
 class CommunicationTask : public TaskBody {
 public:
-  using TaskBody::TaskBody;
+  CommunicationTask(Rank &rank, const TaskPlace &place)
+      : TaskBody(rank, place), staging(rank.staging(task.stream())) {}
 
 protected:
-  const Traffic *traffic() const final { return &amounts; }
-
-  void check(const TransportResult &result) {
-    if (!result.ok)
+  void check(const TransportResult &result, const Traffic &amounts) {
+    if (!result.ok) {
+      // No operation may follow on this transport, so the peers' must end.
+      rank.control().transport->abort();
       return fail(OF_STATUS_COMMUNICATION_FAILED,
                   concat("communication '", task.name()->string_view(),
                          "' failed on rank ", rank.index(), ": ",
                          result.message),
                   textOf(task.location()));
+    }
     rank.bytesMoved.fetch_add(amounts.bytes, std::memory_order_relaxed);
   }
 
-  Traffic amounts;
+  StagingMemory &staging;
 };
 
 class CollectiveTask final : public CommunicationTask {
 public:
-  CollectiveTask(Rank &rank, const TaskPlace &place)
-      : CommunicationTask(rank, place) {}
+  using CommunicationTask::CommunicationTask;
 
   Status bind(const plan::CollectiveBody &body) {
     std::vector<uint32_t> axes(body.axes()->begin(), body.axes()->end());
     group = rank.communicators().groups.at({body.placement(), axes}).get();
-    source = rank.address(entry, *body.source());
-    target = rank.address(entry, *body.target());
-    Status status = collective.bind(
-        CollectiveSpec::of(body, rank.scalars()), group->size(), group->rank(),
-        body.source()->bytes(), body.target()->bytes());
-    amounts = {collective.bytesSent(), collective.stagingBytes(),
-               body.source()->bytes() + body.target()->bytes()};
-    rank.reserveStaging(amounts.stagingBytes);
-    return status;
+    source = address(*body.source());
+    target = address(*body.target());
+    // Extents may be scalars that depend on time.
+    bool varies = false;
+    for (const plan::Extent *extent : *body.shape())
+      varies |= extent->scalar() >= 0 && rank.scalarsDependOnTime();
+    for (uint64_t k = 0; k < (varies ? actions : 1); ++k) {
+      CollectiveSpec spec = CollectiveSpec::of(body, rank.scalars(k));
+      if (variants.append(spec.shape))
+        continue;
+      Variant &variant = variants.add(spec.shape);
+      Collective &collective = variant.collective;
+      if (Status status =
+              collective.bind(spec, group->size(), group->rank(),
+                              body.source()->bytes(), body.target()->bytes()))
+        return status;
+      variant.amounts = {collective.bytesSent(), collective.stagingBytes(),
+                         body.source()->bytes() + body.target()->bytes()};
+      staging.reserve(variant.amounts.stagingBytes);
+    }
+    return Status();
   }
 
 private:
-  void work() override {
-    check(collective.run(*group, source, target, rank.staging()));
+  struct Variant {
+    Collective collective;
+    Traffic amounts;
+  };
+
+  const Traffic *traffic(uint64_t action) const override {
+    return &variants.at(action).amounts;
+  }
+  void work(uint64_t action) override {
+    Variant &variant = variants.at(action);
+    check(variant.collective.run(*group, source.at(action), target.at(action),
+                                 staging.data()),
+          variant.amounts);
   }
 
   Communicator *group = nullptr;
-  uint8_t *source = nullptr, *target = nullptr;
-  Collective collective;
+  SlotAddress source, target;
+  Variants<std::vector<int64_t>, Variant> variants;
 };
 
 class ExchangeTask final : public CommunicationTask {
 public:
-  ExchangeTask(Rank &rank, const TaskPlace &place)
-      : CommunicationTask(rank, place) {}
-
-  void bind(const plan::ExchangeBody &body) {
-    source = rank.address(entry, *body.source());
-    target = rank.address(entry, *body.target());
+  ExchangeTask(Rank &rank, const TaskPlace &place,
+               const plan::ExchangeBody &body)
+      : CommunicationTask(rank, place),
+        group(rank.communicators().ofExchanges(task.stream())) {
     const plan::Plan &graph = rank.plan().graph();
-    TensorLayout from = TensorLayout::of(*body.source_layout(), graph);
-    TensorLayout to = TensorLayout::of(*body.target_layout(), graph);
-    exchange.bind(from, to, rank.index());
-    amounts = {exchange.bytesSent(), exchange.stagingBytes(), 0};
-    if (from.mesh.contains(rank.index()))
-      amounts.bufferBytes += body.source()->bytes();
-    if (to.mesh.contains(rank.index()))
-      amounts.bufferBytes += body.target()->bytes();
-    rank.reserveStaging(amounts.stagingBytes);
+    auto contains = [&](const plan::Layout &layout) {
+      return Mesh::of(*graph.placements()->Get(layout.placement()))
+          .contains(rank.index());
+    };
+    uint64_t bufferBytes = 0;
+    if (contains(*body.source_layout())) {
+      source = address(*body.source());
+      bufferBytes += body.source()->bytes();
+    }
+    if (contains(*body.target_layout())) {
+      target = address(*body.target());
+      bufferBytes += body.target()->bytes();
+    }
+    bool varies = isSplitAlongTime(*body.source_layout(), graph);
+    for (uint64_t k = 0; k < (varies ? actions : 1); ++k) {
+      TensorLayout from = TensorLayout::at(*body.source_layout(), graph, k);
+      TensorLayout to = TensorLayout::at(*body.target_layout(), graph, k);
+      if (variants.append(from.shape))
+        continue;
+      Variant &variant = variants.add(from.shape);
+      variant.exchange.bind(from, to, rank.index());
+      variant.amounts = {variant.exchange.bytesSent(),
+                         variant.exchange.stagingBytes(), bufferBytes};
+      staging.reserve(variant.amounts.stagingBytes);
+    }
   }
 
 private:
-  void work() override {
-    check(exchange.run(*rank.communicators().world, source, target,
-                       rank.staging()));
+  struct Variant {
+    Exchange exchange;
+    Traffic amounts;
+  };
+
+  const Traffic *traffic(uint64_t action) const override {
+    return &variants.at(action).amounts;
+  }
+  void work(uint64_t action) override {
+    Variant &variant = variants.at(action);
+    check(variant.exchange.run(group, source.at(action), target.at(action),
+                               staging.data()),
+          variant.amounts);
   }
 
-  uint8_t *source = nullptr, *target = nullptr;
-  Exchange exchange;
+  Communicator &group;
+  SlotAddress source, target;
+  Variants<std::vector<int64_t>, Variant> variants;
 };
 
 } // namespace
-
-bool oneflow::runtime::takesPart(const plan::Plan &plan, const plan::Task &task,
-                                 int rank) {
-  auto contains = [&](uint32_t placement) {
-    return Mesh::of(*plan.placements()->Get(placement)).contains(rank);
-  };
-  if (const plan::ExchangeBody *body = task.body_as_ExchangeBody())
-    return contains(body->source_layout()->placement()) ||
-           contains(body->target_layout()->placement());
-  return contains(task.placement());
-}
 
 // Whether the rank holds the memory behind `buffer`: it may lie outside of the
 // placement of the variable that the buffer names.
@@ -302,32 +289,13 @@ static Status checkPresent(Rank &rank, const plan::Buffer &buffer) {
 }
 
 static Status checkPresent(Rank &rank, const plan::Task &task) {
-  if (const plan::InputBody *body = task.body_as_InputBody())
-    return checkPresent(rank, *body->buffer());
-  if (const plan::OutputBody *body = task.body_as_OutputBody())
-    return checkPresent(rank, *body->buffer());
-  if (const plan::CollectiveBody *body = task.body_as_CollectiveBody()) {
-    Status status = checkPresent(rank, *body->source());
-    return status ? std::move(status) : checkPresent(rank, *body->target());
-  }
-  const plan::ChainBody *chain = task.body_as_ChainBody();
-  if (chain && chain->buffers())
-    for (const plan::Buffer *buffer : *chain->buffers())
-      if (Status status = checkPresent(rank, *buffer))
-        return status;
-  if (const plan::ExchangeBody *body = task.body_as_ExchangeBody()) {
-    const plan::Plan &graph = rank.plan().graph();
-    auto contains = [&](const plan::Layout &layout) {
-      return Mesh::of(*graph.placements()->Get(layout.placement()))
-          .contains(rank.index());
-    };
-    if (contains(*body->source_layout()))
-      if (Status status = checkPresent(rank, *body->source()))
-        return status;
-    if (contains(*body->target_layout()))
-      return checkPresent(rank, *body->target());
-  }
-  return Status();
+  Status status;
+  forEachBuffer(rank.plan().graph(), task, rank.index(),
+                [&](const plan::Buffer &buffer) {
+                  if (!status)
+                    status = checkPresent(rank, buffer);
+                });
+  return status;
 }
 
 Status oneflow::runtime::createTaskBody(Rank &rank, const TaskPlace &place,
@@ -338,14 +306,13 @@ Status oneflow::runtime::createTaskBody(Rank &rank, const TaskPlace &place,
     return status;
   switch (task.body_type()) {
   case plan::TaskBody::InputBody:
-    result =
-        std::make_unique<InputTask>(rank, place, *task.body_as_InputBody());
-    return Status();
   case plan::TaskBody::OutputBody:
-    result =
-        std::make_unique<OutputTask>(rank, place, *task.body_as_OutputBody());
-    return Status();
+    return createPortTask(rank, place, result);
   case plan::TaskBody::ChainBody:
+    if (rank.control().sleepNs) {
+      result = std::make_unique<SleepingTask>(rank, place);
+      return Status();
+    }
     result =
         std::make_unique<ChainTask>(rank, place, *task.body_as_ChainBody());
     return Status();
@@ -355,12 +322,10 @@ Status oneflow::runtime::createTaskBody(Rank &rank, const TaskPlace &place,
     result = std::move(body);
     return status;
   }
-  case plan::TaskBody::ExchangeBody: {
-    auto body = std::make_unique<ExchangeTask>(rank, place);
-    body->bind(*task.body_as_ExchangeBody());
-    result = std::move(body);
+  case plan::TaskBody::ExchangeBody:
+    result = std::make_unique<ExchangeTask>(rank, place,
+                                            *task.body_as_ExchangeBody());
     return Status();
-  }
   default:
     return invalidPlan("task '", task.name()->string_view(),
                        "' has an unknown body");

@@ -22,14 +22,38 @@ struct TaskPlace {
   uint32_t position;
 };
 
-/// Whether `rank` takes part in the task: it belongs to the task's placement,
-/// or to one of the two of an exchange.
-bool takesPart(const plan::Plan &plan, const plan::Task &task, int rank);
-
 /// Makes the body of a task that `rank` takes part in. It refers to the rank,
 /// the plan and the rank's communicators.
 Status createTaskBody(Rank &rank, const TaskPlace &place,
                       std::unique_ptr<ActorBody> &result);
+
+/// Calls `visit` with every buffer that the task touches on `rank`: of an
+/// exchange only those of the sides that the rank is on.
+template <typename Visit>
+void forEachBuffer(const plan::Plan &plan, const plan::Task &task, int rank,
+                   Visit visit) {
+  if (const plan::InputBody *body = task.body_as_InputBody()) {
+    visit(*body->buffer());
+  } else if (const plan::OutputBody *body = task.body_as_OutputBody()) {
+    visit(*body->buffer());
+  } else if (const plan::ChainBody *body = task.body_as_ChainBody()) {
+    if (body->buffers())
+      for (const plan::Buffer *buffer : *body->buffers())
+        visit(*buffer);
+  } else if (const plan::CollectiveBody *body = task.body_as_CollectiveBody()) {
+    visit(*body->source());
+    visit(*body->target());
+  } else if (const plan::ExchangeBody *body = task.body_as_ExchangeBody()) {
+    auto holds = [&](const plan::Layout &layout) {
+      return Mesh::of(*plan.placements()->Get(layout.placement()))
+          .contains(rank);
+    };
+    if (holds(*body->source_layout()))
+      visit(*body->source());
+    if (holds(*body->target_layout()))
+      visit(*body->target());
+  }
+}
 
 } // namespace oneflow::runtime
 

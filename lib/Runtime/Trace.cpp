@@ -36,17 +36,17 @@ void TraceBuffer::start(size_t actions, size_t kernelsPerAction) {
 }
 
 void TraceBuffer::action(const char *name, uint64_t begin, uint64_t end,
-                         const Traffic *traffic) {
+                         const ActionDetails &details) {
   if (actionsLeft == 0 || list.size() == list.capacity())
     return;
   --actionsLeft;
-  list.push_back({name, begin, end, false, traffic});
+  list.push_back({name, begin, end, false, details});
 }
 
 void TraceBuffer::kernel(const char *name, uint64_t begin, uint64_t end) {
   // The last places belong to actions.
   if (actionsLeft > 0 && list.capacity() - list.size() > actionsLeft)
-    list.push_back({name, begin, end, true, nullptr});
+    list.push_back({name, begin, end, true, {}});
 }
 
 static std::string quoted(const char *text) {
@@ -65,6 +65,23 @@ static std::string quoted(const char *text) {
     }
   }
   return result + '"';
+}
+
+static std::string argumentsOf(const ActionDetails &details) {
+  std::string result;
+  auto append = [&](const char *name, const std::string &value) {
+    result += concat(result.empty() ? "" : ",", "\"", name, "\":", value);
+  };
+  if (const Traffic *traffic = details.traffic) {
+    append("bytes", std::to_string(traffic->bytes));
+    append("staging_bytes", std::to_string(traffic->stagingBytes));
+    append("buffer_bytes", std::to_string(traffic->bufferBytes));
+  }
+  if (details.phase)
+    append("phase", quoted(details.phase));
+  if (details.microBatch >= 0)
+    append("micro_batch", std::to_string(details.microBatch));
+  return result;
 }
 
 static void writeRow(FILE *file, const TraceRow &row, uint64_t origin,
@@ -86,13 +103,9 @@ static void writeRow(FILE *file, const TraceRow &row, uint64_t origin,
         static_cast<unsigned>((event.begin - origin) % 1000),
         static_cast<unsigned long long>((event.end - event.begin) / 1000),
         static_cast<unsigned>((event.end - event.begin) % 1000));
-    if (event.traffic)
-      std::fprintf(file,
-                   ",\"args\":{\"bytes\":%llu,\"staging_bytes\":%llu,"
-                   "\"buffer_bytes\":%llu}",
-                   static_cast<unsigned long long>(event.traffic->bytes),
-                   static_cast<unsigned long long>(event.traffic->stagingBytes),
-                   static_cast<unsigned long long>(event.traffic->bufferBytes));
+    std::string arguments = argumentsOf(event.details);
+    if (!arguments.empty())
+      std::fprintf(file, ",\"args\":{%s}", arguments.c_str());
     std::fputc('}', file);
   }
 }

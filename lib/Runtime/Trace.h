@@ -24,7 +24,7 @@ namespace oneflow::runtime {
 /// Nanoseconds of the monotonic clock.
 uint64_t nowNs();
 
-/// What one action of a communication takes on one rank; the same every time.
+/// What one action of a communication takes on one rank.
 struct Traffic {
   /// Sent to other ranks.
   uint64_t bytes = 0;
@@ -32,6 +32,16 @@ struct Traffic {
   uint64_t stagingBytes = 0;
   /// Of the source and the target buffer, as far as the rank has them.
   uint64_t bufferBytes = 0;
+};
+
+/// What the arguments of a slice say.
+struct ActionDetails {
+  /// Of a communication, else null; lives as long as the rank.
+  const Traffic *traffic = nullptr;
+  /// Where the plan names phases, else null; lives as long as it.
+  const char *phase = nullptr;
+  /// The number of the action, where there are several in a run; else -1.
+  int64_t microBatch = -1;
 };
 
 /// The events of one stream. Written by its thread during a run; read, started
@@ -43,8 +53,7 @@ public:
     const char *name;
     uint64_t begin, end;
     bool kernel;
-    /// Of a communication, else null; lives as long as the rank.
-    const Traffic *traffic;
+    ActionDetails details;
   };
 
   bool active() const { return recording; }
@@ -53,7 +62,7 @@ public:
   void start(size_t actions, size_t kernelsPerAction);
   void stop() { recording = false; }
   void action(const char *name, uint64_t begin, uint64_t end,
-              const Traffic *traffic = nullptr);
+              const ActionDetails &details);
   void kernel(const char *name, uint64_t begin, uint64_t end);
   const std::vector<Event> &events() const { return list; }
 

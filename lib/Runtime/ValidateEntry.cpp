@@ -8,6 +8,8 @@
 #include "ValidatePlan.h"
 
 #include "DataType.h"
+#include "Layout.h"
+#include "StreamOrder.h"
 
 #include "oneflow/Plan/KernelAbi.h"
 
@@ -38,11 +40,6 @@ template <typename T> bool hasDuplicates(const flatbuffers::Vector<T> *vector) {
   return std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
 }
 
-bool isCommunication(const plan::Task &task) {
-  return task.body_type() == plan::TaskBody::CollectiveBody ||
-         task.body_type() == plan::TaskBody::ExchangeBody;
-}
-
 // Checks the tasks of one entry against the plan around them.
 class EntryValidator {
 public:
@@ -55,9 +52,13 @@ public:
 private:
   Status checkPorts();
   Status checkRegister(uint32_t index);
+  Status checkFills(const plan::Register &reg, const std::string &what);
   Status checkTask(uint32_t index);
   Status checkOrder();
   Status checkBody(const plan::Task &task);
+  // The parts of a tensor that is split along time are as many as the actions.
+  Status checkTime(const plan::Task &task, const plan::Layout &layout,
+                   const char *what);
   Status checkPortBody(const plan::Task &task, const plan::Layout &layout,
                        const plan::Buffer *buffer);
   Status checkChain(const plan::Task &task, const plan::ChainBody &body);
@@ -89,7 +90,9 @@ Status EntryValidator::checkPorts() {
       return status;
     if (port.layout()->sbp())
       for (const plan::Sbp *sbp : *port.layout()->sbp())
-        if (sbp->kind() != plan::SbpKind::Broadcast)
+        if (sbp->kind() != plan::SbpKind::Broadcast &&
+            !(sbp->kind() == plan::SbpKind::Split &&
+              sbp == timeSbp(*port.layout(), plan)))
           return invalidPlan(what, " is not Broadcast along every axis");
   }
   deliveries.assign(sizeOf(entry.outputs()), 0);
@@ -126,6 +129,27 @@ Status EntryValidator::checkRegister(uint32_t index) {
           !contains(entry.tasks()->Get(consumer)->inputs(), index))
         return invalidPlan(what, " names consumer ", consumer,
                            ", which does not have it as an input");
+  return checkFills(reg, what);
+}
+
+Status EntryValidator::checkFills(const plan::Register &reg,
+                                  const std::string &what) {
+  uint32_t fills = fillsOf(entry, reg);
+  auto divides = [&](uint32_t index) {
+    return actionsOf(entry, *entry.tasks()->Get(index)) % fills == 0;
+  };
+  auto refuse = [&](uint32_t index) {
+    const plan::Task &task = *entry.tasks()->Get(index);
+    return invalidPlan(what, " is filled ", fills, " times, but task '",
+                       task.name()->string_view(), "' acts ",
+                       actionsOf(entry, task), " times");
+  };
+  if (!divides(reg.producer()))
+    return refuse(reg.producer());
+  if (reg.consumers())
+    for (uint32_t consumer : *reg.consumers())
+      if (!divides(consumer))
+        return refuse(consumer);
   return Status();
 }
 
@@ -188,6 +212,17 @@ Status EntryValidator::checkBody(const plan::Task &task) {
   }
 }
 
+Status EntryValidator::checkTime(const plan::Task &task,
+                                 const plan::Layout &layout, const char *what) {
+  uint32_t actions = actionsOf(entry, task);
+  int64_t parts = timeAxisSize(*plan.placements()->Get(layout.placement()));
+  if (isSplitAlongTime(layout, plan) && parts != actions)
+    return invalidPlan(what, " has ", parts,
+                       " parts along time, but the task acts ", actions,
+                       " times");
+  return Status();
+}
+
 Status EntryValidator::checkPortBody(const plan::Task &task,
                                      const plan::Layout &layout,
                                      const plan::Buffer *buffer) {
@@ -195,6 +230,8 @@ Status EntryValidator::checkPortBody(const plan::Task &task,
     return invalidPlan("runs on another placement than its port");
   uint64_t logical = 0, local = 0;
   if (Status status = checkLayout(plan, layout, "port", logical, local))
+    return status;
+  if (Status status = checkTime(task, layout, "port"))
     return status;
   return checkBuffer(task, buffer, "buffer", local,
                      task.body_type() == plan::TaskBody::InputBody);
@@ -229,6 +266,8 @@ Status EntryValidator::checkCollective(const plan::Task &task,
     if (body.axes()->Get(i) >= axes.size() ||
         (i > 0 && body.axes()->Get(i) <= body.axes()->Get(i - 1)))
       return invalidPlan("expected ascending mesh axes below ", axes.size());
+  if (axes.Get(body.axes()->Get(0))->is_time())
+    return invalidPlan("is a collective along time");
   uint32_t rank = body.shape()->size();
   if (rank > kMaxTensorRank)
     return invalidPlan("has ", rank, " dimensions, expected at most ",
@@ -274,6 +313,20 @@ Status EntryValidator::checkExchange(const plan::Task &task,
     sameShape = from.shape()->Get(d) == to.shape()->Get(d);
   if (from.dtype() != to.dtype() || !sameShape)
     return invalidPlan("has layouts of two different tensors");
+  // At each action, what lies at one coordinate of time moves.
+  const plan::Sbp *fromTime = timeSbp(from, plan), *toTime = timeSbp(to, plan);
+  auto kindOf = [](const plan::Sbp *sbp) {
+    return sbp ? sbp->kind() : plan::SbpKind::Broadcast;
+  };
+  if (kindOf(fromTime) != kindOf(toTime) ||
+      (kindOf(fromTime) == plan::SbpKind::Split &&
+       (fromTime->dim() != toTime->dim() ||
+        fromTime->block() != toTime->block())))
+    return invalidPlan("has layouts that differ along time");
+  if (Status status = checkTime(task, from, "source layout"))
+    return status;
+  if (Status status = checkTime(task, to, "target layout"))
+    return status;
   if (Status status = checkBuffer(task, body.source(), "source", source, false))
     return status;
   return checkBuffer(task, body.target(), "target", target, true);
@@ -328,19 +381,16 @@ Status EntryValidator::checkBuffer(const plan::Task &task,
 }
 
 Status EntryValidator::checkOrder() {
-  std::vector<uint32_t> order = communicationOrder(entry);
-  for (size_t i = 1; i < order.size(); ++i)
-    if (entry.tasks()->Get(order[i])->order() ==
-        entry.tasks()->Get(order[i - 1])->order())
-      return invalidPlan("two communications have order ",
-                         entry.tasks()->Get(order[i])->order());
+  if (Status status = checkStreams(plan, entry))
+    return status;
   if (taskCount > 0 && topologicalPositions(entry).empty())
-    return invalidPlan("its registers and communication order form a cycle; it "
-                       "would never end");
-  return Status();
+    return invalidPlan("its registers form a cycle; it would never end");
+  return checkSchedule(plan, entry);
 }
 
 Status EntryValidator::run() {
+  if (Status status = checkPhases(entry))
+    return status;
   if (Status status = checkPorts())
     return status;
   for (uint32_t i = 0; i < registerCount; ++i)
@@ -365,18 +415,6 @@ Status EntryValidator::run() {
 } // namespace
 
 std::vector<uint32_t>
-oneflow::runtime::communicationOrder(const plan::Entry &entry) {
-  std::vector<uint32_t> order;
-  for (uint32_t i = 0; i < sizeOf(entry.tasks()); ++i)
-    if (entry.tasks()->Get(i)->order() > 0)
-      order.push_back(i);
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return entry.tasks()->Get(a)->order() < entry.tasks()->Get(b)->order();
-  });
-  return order;
-}
-
-std::vector<uint32_t>
 oneflow::runtime::topologicalPositions(const plan::Entry &entry) {
   uint32_t count = sizeOf(entry.tasks());
   std::vector<std::vector<uint32_t>> successors(count);
@@ -391,10 +429,6 @@ oneflow::runtime::topologicalPositions(const plan::Entry &entry) {
       for (uint32_t consumer : *reg.consumers())
         addEdge(reg.producer(), consumer);
   }
-  std::vector<uint32_t> order = communicationOrder(entry);
-  for (size_t i = 1; i < order.size(); ++i)
-    addEdge(order[i - 1], order[i]);
-
   std::vector<uint32_t> ready, positions(count);
   for (uint32_t i = 0; i < count; ++i)
     if (missing[i] == 0)

@@ -9,6 +9,7 @@
 
 #include "CpuFeatures.h"
 #include "DataType.h"
+#include "Layout.h"
 
 #include "oneflow/Plan/KernelAbi.h"
 
@@ -52,7 +53,15 @@ Status checkPlacement(const plan::Placement &placement) {
     if (axis->size() == 0)
       return invalidPlan("axis '", axis->name()->string_view(),
                          "' of placement '", name, "' has size 0");
-    count *= axis->size();
+    if (axis->is_time() && axis != placement.axes()->Get(0))
+      return invalidPlan("axis '", axis->name()->string_view(),
+                         "' of placement '", name,
+                         "' is time but not the first axis");
+    if (axis->is_time() && axis->size() > kMaxActions)
+      return invalidPlan("placement '", name, "' has ", axis->size(),
+                         " coordinates of time, expected at most ",
+                         kMaxActions);
+    count *= axis->is_time() ? 1 : axis->size();
     if (count > kMaxRanks)
       break;
   }
@@ -133,6 +142,9 @@ Status checkVariable(const plan::Plan &plan, const plan::Variable &variable,
   if (Status status =
           checkLayout(plan, *variable.layout(), what, logical, local))
     return status;
+  const plan::Sbp *time = timeSbp(*variable.layout(), plan);
+  if (time && time->kind() != SbpKind::Broadcast)
+    return invalidPlan(what, " is not Broadcast along time");
   if (variable.panel() > 0) {
     // 6. a packed variable is 2-d; its columns are padded to whole panels.
     if (sizeOf(variable.layout()->shape()) != 2)
@@ -360,6 +372,14 @@ Status oneflow::runtime::validatePlan(const plan::Plan &plan,
       return invalidPlan("stream '", stream.name()->string_view(),
                          "' has an unknown kind");
   }
+  for (const plan::Entry *entry : *plan.entries())
+    for (uint32_t i = 0; i < sizeOf(entry->phases()); ++i)
+      if (uint64_t(entry->phases()->Get(i)->actions()) *
+              sizeOf(plan.scalars()) >
+          kMaxSteps)
+        return invalidPlan("its scalars have more than ", kMaxSteps,
+                           " values in all actions of phase '",
+                           entry->phases()->Get(i)->name()->string_view(), "'");
   for (const plan::Entry *entry : *plan.entries()) {
     if (Status status = checkUnique(entries, entry->name(), "entries"))
       return status;

@@ -29,11 +29,27 @@ inline constexpr int64_t kMaxRanks = 1 << 20;
 /// No tensor has more dimensions than this.
 inline constexpr uint32_t kMaxTensorRank = 32;
 
+/// No phase acts more often in a run than this.
+inline constexpr uint32_t kMaxActions = 1 << 16;
+/// The tasks of an entry together act no more often in a run than this, nor do
+/// its phases; the plan's scalars have no more values in all actions.
+inline constexpr uint64_t kMaxSteps = uint64_t(1) << 22;
+
 /// Checks the whole graph. `dataBytes` is the size of the data section.
 Status validatePlan(const plan::Plan &plan, uint64_t dataBytes);
 
 /// Checks one entry; a part of validatePlan.
 Status validateEntry(const plan::Plan &plan, const plan::Entry &entry);
+
+/// Checks phases, and the tasks' indices of them; a part of validateEntry.
+Status checkPhases(const plan::Entry &entry);
+/// Checks what kinds of tasks are on which streams, and that orders are unique.
+/// Registers and tasks are valid.
+Status checkStreams(const plan::Plan &plan, const plan::Entry &entry);
+/// Checks that schedules are complete and that the entry, unrolled to the
+/// actions of its tasks, has no cycle. All else is valid. Takes time and memory
+/// in proportion to the actions, of which kMaxSteps are allowed.
+Status checkSchedule(const plan::Plan &plan, const plan::Entry &entry);
 
 /// Checks a layout and computes its sizes. `what` names it in messages.
 ///
@@ -51,12 +67,8 @@ Status checkLayout(const plan::Plan &plan, const plan::Layout &layout,
                    uint64_t &maxLocalBytes);
 
 /// Position of every task of a valid entry in one topological order of its
-/// registers and communication order; the same on all ranks. Empty when there
-/// is a cycle, which would never end.
+/// registers; the same on all ranks. Empty when there is a cycle.
 std::vector<uint32_t> topologicalPositions(const plan::Entry &entry);
-
-/// Communication tasks in their order.
-std::vector<uint32_t> communicationOrder(const plan::Entry &entry);
 
 } // namespace oneflow::runtime
 

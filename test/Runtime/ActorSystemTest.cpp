@@ -47,12 +47,11 @@ void runOnce(ActorSystem &system, RunLatch &latch, uint32_t graph = 0) {
 ActorGraph pipeline(std::vector<Body> &bodies, std::vector<uint32_t> streams,
                     uint32_t slots, uint64_t actions) {
   ActorGraph graph;
-  graph.actionsPerRun = actions;
   for (uint32_t i = 0; i < streams.size(); ++i) {
     bodies[i].limit = actions;
-    graph.actors.push_back({streams[i], &bodies[i]});
+    graph.actors.push_back({streams[i], &bodies[i], actions});
     if (i > 0)
-      graph.registers.push_back({slots, i - 1, {i}});
+      graph.registers.push_back({slots, i - 1, {i}, 0});
   }
   return graph;
 }
@@ -152,10 +151,9 @@ TEST(ActorSystem, SlotIsFreeOnlyWhenAllConsumersAreDone) {
     }
   };
   ActorGraph graph;
-  graph.actionsPerRun = actions;
   for (uint32_t i = 0; i < 3; ++i)
-    graph.actors.push_back({i, &bodies[i]});
-  graph.registers.push_back({2, 0, {1, 2}});
+    graph.actors.push_back({i, &bodies[i], actions});
+  graph.registers.push_back({2, 0, {1, 2}, 0});
   ActorSystem system({graph}, 3, 0);
   runOnce(system, latch);
   for (const Body &body : bodies)
@@ -175,9 +173,8 @@ TEST(ActorSystem, DiamondAndControlEdges) {
                 k % actions);
     };
     ActorGraph graph;
-    graph.actionsPerRun = actions;
     for (uint32_t i = 0; i < 4; ++i)
-      graph.actors.push_back({i % 2, &bodies[i]});
+      graph.actors.push_back({i % 2, &bodies[i], actions});
     graph.registers = {
         {1, 0, {1, 2}}, {1, 1, {3}}, {2, 2, {3}}, {1, 1, {2}}, {1, 3, {}}};
     std::vector<Body> single(1);

@@ -118,7 +118,8 @@ public:
     stream("compute", plan::StreamKind::CpuCompute);
     stream("comm", plan::StreamKind::CpuComm);
     for (const char *name :
-         {"add_one", "add_rank", "check_index", "accumulate", "add_table"}) {
+         {"add_one", "add_rank", "check_index", "accumulate", "add_table",
+          "sum_over_time", "add_first", "produce", "consume"}) {
       auto kernel = std::make_unique<plan::KernelT>();
       kernel->symbol = name;
       kernel->name = std::string("/model/") + name;
@@ -135,11 +136,12 @@ public:
     entry().name = name;
   }
 
-  void stream(const std::string &name, plan::StreamKind kind) {
+  uint32_t stream(const std::string &name, plan::StreamKind kind) {
     auto result = std::make_unique<plan::StreamT>();
     result->name = name;
     result->kind = kind;
     plan.streams.push_back(std::move(result));
+    return static_cast<uint32_t>(plan.streams.size() - 1);
   }
 
   uint32_t placement(const std::vector<uint32_t> &sizes, uint32_t first = 0) {
@@ -154,6 +156,42 @@ public:
     }
     plan.placements.push_back(std::move(result));
     return static_cast<uint32_t>(plan.placements.size() - 1);
+  }
+
+  /// With a time axis of `microBatches` in front of the others.
+  uint32_t timedPlacement(uint32_t microBatches,
+                          const std::vector<uint32_t> &sizes,
+                          uint32_t first = 0) {
+    uint32_t index = placement(sizes, first);
+    auto axis = std::make_unique<plan::MeshAxisT>();
+    axis->name = "time";
+    axis->size = microBatches;
+    axis->is_time = true;
+    auto &axes = plan.placements[index]->axes;
+    axes.insert(axes.begin(), std::move(axis));
+    return index;
+  }
+
+  /// A phase, which the tasks that follow are of.
+  uint32_t phase(const std::string &name, uint32_t actions) {
+    auto result = std::make_unique<plan::PhaseT>();
+    result->name = name;
+    result->actions = actions;
+    entry().phases.push_back(std::move(result));
+    currentPhase = static_cast<uint32_t>(entry().phases.size() - 1);
+    return currentPhase;
+  }
+  /// The tasks that follow are of that phase.
+  void inPhase(uint32_t index) { currentPhase = index; }
+
+  /// Goes through phases as listed, each time with the next action.
+  void schedule(uint32_t placement, const std::vector<uint32_t> &phases) {
+    auto result = std::make_unique<plan::ScheduleT>();
+    result->placement = placement;
+    std::vector<uint32_t> next(entry().phases.size(), 0);
+    for (uint32_t each : phases)
+      result->steps.emplace_back(each, next[each]++);
+    entry().schedules.push_back(std::move(result));
   }
 
   static std::unique_ptr<plan::LayoutT>
@@ -257,6 +295,7 @@ public:
     result->location = "model.py:" + name;
     result->placement = placement;
     result->stream = stream;
+    result->phase = currentPhase;
     if (body.type == plan::TaskBody::CollectiveBody ||
         body.type == plan::TaskBody::ExchangeBody)
       result->order = ++order;
@@ -325,7 +364,7 @@ public:
 
   uint32_t exchange(std::unique_ptr<plan::LayoutT> from,
                     std::unique_ptr<plan::LayoutT> to, uint32_t source,
-                    uint32_t target) {
+                    uint32_t target, uint32_t stream = 2) {
     plan::ExchangeBodyT body;
     uint32_t placement = from->placement;
     body.source_layout = std::move(from);
@@ -334,8 +373,8 @@ public:
     body.target = std::make_unique<plan::Buffer>(inRegister(target));
     plan::TaskBodyUnion any;
     any.Set(std::move(body));
-    return task("exchange" + std::to_string(entry().tasks.size()), placement, 2,
-                std::move(any), {source}, {target});
+    return task("exchange" + std::to_string(entry().tasks.size()), placement,
+                stream, std::move(any), {source}, {target});
   }
 
   std::vector<uint8_t> graphBytes() const {
@@ -367,7 +406,7 @@ private:
     return result;
   }
 
-  uint32_t order = 0;
+  uint32_t order = 0, currentPhase = 0;
 };
 
 /// One rank, y = x + 1 over `count` floats.

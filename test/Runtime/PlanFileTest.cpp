@@ -407,6 +407,7 @@ TEST(PlanFile, CyclesAreRefused) {
 TEST(PlanFile, ArenaLargerThanMemoryIsAnError) {
   PlanBuilder builder = addOnePlan(5);
   builder.entry().arena_bytes = uint64_t(1) << 60;
+  builder.entry().registers[0]->offset = uint64_t(1) << 59;
   LoadedTestPlan loaded(builder);
   ASSERT_EQ(loaded.code, OF_STATUS_OK) << loaded.message;
   TestSession session(loaded);

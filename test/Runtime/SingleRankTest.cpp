@@ -46,7 +46,7 @@ TEST(SingleRank, DescribesThePlan) {
   EXPECT_EQ(of_plan_get_input_count(plan, 0), 1);
   EXPECT_EQ(of_plan_get_output_count(plan, 0), 1);
   EXPECT_EQ(of_plan_get_task_count(plan, 0), 3);
-  EXPECT_EQ(of_plan_get_kernel_count(plan), 5);
+  EXPECT_EQ(of_plan_get_kernel_count(plan), 9);
   EXPECT_EQ(of_plan_get_arena_bytes(plan, 0), 128u);
   EXPECT_STREQ(of_plan_get_metadata(plan, "model"), "test");
   EXPECT_EQ(of_plan_get_metadata(plan, "none"), nullptr);

@@ -12,36 +12,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Api.h"
+#include "AnySession.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <thread>
 
 using namespace oneflow;
 using namespace oneflow::test;
 
 namespace {
-
-class AnySession {
-public:
-  explicit AnySession(const LoadedTestPlan &plan) {
-    of_session_options_t options = {};
-    options.struct_size = sizeof(options);
-    options.transport = std::getenv("ONEFLOW_TEST_TRANSPORT");
-    options.plugin_path = std::getenv("ONEFLOW_TEST_PLUGINS");
-    options.threads_per_rank = 1;
-    Outcome outcome = of_session_create(plan.plan, &options, &session);
-    EXPECT_EQ(outcome.code, OF_STATUS_OK) << outcome.message;
-  }
-  ~AnySession() { of_session_free(session); }
-  Outcome run(Tensor &x, Tensor &y) {
-    of_tensor_t in = x.view(), out = y.view();
-    return of_session_run(session, 0, &in, 1, &out, 1);
-  }
-  of_session_t *session = nullptr;
-};
 
 // x [3, 4] split over ranks 0 and 1, checked, sent to rank 2, which accumulates
 // it in a variable and gives it out.

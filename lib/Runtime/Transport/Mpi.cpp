@@ -7,10 +7,10 @@
 //
 // The transport plug-in for MPI: each process is one rank of MPI_COMM_WORLD.
 //
-// The communication stream's own thread drives its operations: it posts
-// non-blocking calls and polls them to their end, first spinning, then yielding
-// the processor. Nothing else of a rank waits in MPI, so no further progress
-// thread is needed.
+// The thread of a stream drives its operations: it posts non-blocking calls and
+// polls them to their end, first spinning, then yielding the processor, then
+// sleeping for short times: a transfer may wait for as long as another stage
+// computes. No further progress thread is needed.
 //
 // Reductions: MPI may combine operands in any order, and knows neither bf16 nor
 // our NaN rules. So every rank gathers the operands of its slice (all-to-all),
@@ -34,6 +34,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <mutex>
 #include <sched.h>
 
@@ -42,8 +43,10 @@ using namespace oneflow::runtime;
 
 namespace {
 
-// Polls before yielding the processor.
+// Polls before yielding the processor, and before sleeping between them.
 constexpr int kPolls = 1000;
+constexpr int kYields = 4000;
+constexpr timespec kNap = {0, 50000};
 // Messages are cut into pieces of this many bytes.
 constexpr uint64_t kPieceBytes = uint64_t(1) << 30;
 // All-reduced tensors up to this many bytes take the way of one round.
@@ -164,13 +167,17 @@ void MpiCommunicator::receive(int peer, void *data, uint64_t bytes) {
 
 TransportResult MpiCommunicator::finish() {
   int code = firstError, done = 0;
-  for (int poll = 0; code == MPI_SUCCESS && !done; ++poll) {
+  for (int64_t poll = 0; code == MPI_SUCCESS && !done; ++poll) {
     code = MPI_Testall(static_cast<int>(requests.size()), requests.data(),
                        &done, MPI_STATUSES_IGNORE);
+    if (done)
+      break;
     if (poll < kPolls)
       pauseBriefly();
-    else
+    else if (poll < kPolls + kYields)
       sched_yield();
+    else
+      nanosleep(&kNap, nullptr);
   }
   firstError = MPI_SUCCESS;
   requests.clear();

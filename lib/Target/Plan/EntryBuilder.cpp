@@ -32,6 +32,10 @@ public:
 private:
   template <typename T> using Offset = flatbuffers::Offset<T>;
 
+  // The graph's verifier has seen to it that phases exist where they are named.
+  void addPhases();
+  LogicalResult addSchedules();
+  FailureOr<unsigned> getStream(actor::TaskOp task);
   void addRegisters();
   LogicalResult addTask(actor::TaskOp task);
   FailureOr<Offset<void>> makeBody(actor::TaskOp task, plan::TaskBody &kind);
@@ -51,12 +55,54 @@ private:
   flatbuffers::FlatBufferBuilder &fb;
   actor::GraphOp graph;
   DenseMap<Value, unsigned> registerIndex;
+  DenseMap<StringAttr, unsigned> phaseIndex;
+  std::vector<Offset<plan::Phase>> phases;
+  std::vector<Offset<plan::Schedule>> schedules;
   std::vector<Offset<plan::Register>> registers;
   std::vector<Offset<plan::Task>> tasks;
   std::vector<Offset<plan::Port>> inputs, outputs;
 };
 
 } // namespace oneflow
+
+void EntryBuilder::addPhases() {
+  for (auto phase : graph.getOps<actor::PhaseOp>()) {
+    phaseIndex[phase.getNameAttr()] = phases.size();
+    phases.push_back(plan::CreatePhase(
+        fb, fb.CreateString(phase.getName().str()), phase.getActions()));
+  }
+}
+
+LogicalResult EntryBuilder::addSchedules() {
+  for (auto schedule : graph.getOps<actor::ScheduleOp>()) {
+    auto placement = section.placementIndex.find(schedule.getPlacementAttr());
+    if (placement == section.placementIndex.end())
+      return schedule.emitOpError("is on no placement of the module");
+    std::vector<plan::Step> steps;
+    for (auto [name, action] :
+         llvm::zip(schedule.getPhases().getAsRange<StringAttr>(),
+                   schedule.getActions()))
+      steps.emplace_back(phaseIndex.lookup(name), action);
+    auto stepVector = fb.CreateVectorOfStructs(steps);
+    schedules.push_back(
+        plan::CreateSchedule(fb, placement->second, stepVector));
+  }
+  return success();
+}
+
+FailureOr<unsigned> EntryBuilder::getStream(actor::TaskOp task) {
+  if (task.getStream() != actor::Stream::Transfer)
+    return static_cast<unsigned>(task.getStream());
+  Block &body = task.getBody().front();
+  auto exchange = llvm::hasSingleElement(body)
+                      ? dyn_cast<actor::ExchangeOp>(body.front())
+                      : actor::ExchangeOp();
+  if (!exchange)
+    return task.emitOpError("expected an exchange on the transfer stream");
+  return section.getTransferStream(exchange.getSourceLayout().getPlacement(),
+                                   exchange.getTargetLayout().getPlacement(),
+                                   task.getPhase().value_or(""));
+}
 
 void EntryBuilder::addRegisters() {
   DenseMap<Value, unsigned> producers;
@@ -75,7 +121,8 @@ void EntryBuilder::addRegisters() {
     auto consumerVector = fb.CreateVector(consumers[value]);
     registers.push_back(plan::CreateRegister(
         fb, name, reg.getSlots(), reg.getBytes(), stride,
-        reg.getOffset().value_or(0), producers.lookup(value), consumerVector));
+        reg.getOffset().value_or(0), producers.lookup(value), consumerVector,
+        reg.getFills().value_or(0)));
   }
 }
 
@@ -193,6 +240,10 @@ LogicalResult EntryBuilder::addTask(actor::TaskOp task) {
   auto body = makeBody(task, kind);
   if (failed(body))
     return failure();
+  auto stream = getStream(task);
+  if (failed(stream))
+    return failure();
+  unsigned phase = phaseIndex.lookup(task.getPhaseAttr());
   auto indices = [&](OperandRange values) {
     std::vector<uint32_t> numbers;
     for (Value value : values)
@@ -203,15 +254,17 @@ LogicalResult EntryBuilder::addTask(actor::TaskOp task) {
   auto posts = indices(task.getPosts());
   auto name = fb.CreateSharedString(task.getName().str());
   auto location = fb.CreateSharedString(sourceLocation(task.getLoc()));
-  tasks.push_back(
-      plan::CreateTask(fb, name, location,
-                       section.placementIndex.lookup(task.getPlacementAttr()),
-                       static_cast<uint32_t>(task.getStream()), task.getOrder(),
-                       waits, posts, kind, *body));
+  tasks.push_back(plan::CreateTask(
+      fb, name, location,
+      section.placementIndex.lookup(task.getPlacementAttr()), *stream,
+      task.getOrder(), waits, posts, kind, *body, phase));
   return success();
 }
 
 FailureOr<flatbuffers::Offset<plan::Entry>> EntryBuilder::build() {
+  addPhases();
+  if (failed(addSchedules()))
+    return failure();
   addRegisters();
   for (auto task : graph.getOps<actor::TaskOp>())
     if (failed(addTask(task)))
@@ -223,8 +276,11 @@ FailureOr<flatbuffers::Offset<plan::Entry>> EntryBuilder::build() {
        outputVector = fb.CreateVector(outputs);
   auto registerVector = fb.CreateVector(registers);
   auto taskVector = fb.CreateVector(tasks);
+  auto phaseVector = fb.CreateVector(phases);
+  auto scheduleVector = fb.CreateVector(schedules);
   return plan::CreateEntry(fb, name, *graph.getArenaBytes(), inputVector,
-                           outputVector, registerVector, taskVector);
+                           outputVector, registerVector, taskVector,
+                           phaseVector, scheduleVector);
 }
 
 LogicalResult GraphSection::addEntry(actor::GraphOp graph) {

@@ -71,9 +71,11 @@ LogicalResult GraphSection::addPlacements() {
     std::vector<Offset<plan::MeshAxis>> axes;
     for (auto [name, size] :
          llvm::zip(placement.getAxisNames().getAsRange<StringAttr>(),
-                   placement.getAxisSizes()))
-      axes.push_back(
-          plan::CreateMeshAxis(fb, fb.CreateSharedString(name.str()), size));
+                   placement.getAxisSizes())) {
+      bool isTime = placement.hasTimeAxis() && axes.empty();
+      axes.push_back(plan::CreateMeshAxis(fb, fb.CreateSharedString(name.str()),
+                                          size, isTime));
+    }
     placements.push_back(plan::CreatePlacement(
         fb, fb.CreateSharedString(placement.getSymName().str()),
         static_cast<plan::DeviceKind>(placement.getDevice()),
@@ -82,6 +84,20 @@ LogicalResult GraphSection::addPlacements() {
   if (placements.empty())
     return module.emitError("expected a module with a placement");
   return success();
+}
+
+unsigned GraphSection::getTransferStream(FlatSymbolRefAttr source,
+                                         FlatSymbolRefAttr target,
+                                         StringRef phase) {
+  std::string name =
+      ("transfer " + source.getValue() + " -> " + target.getValue()).str();
+  if (!phase.empty())
+    name += (" " + phase).str();
+  auto found = llvm::find(transferStreams, name);
+  unsigned index = found - transferStreams.begin();
+  if (found == transferStreams.end())
+    transferStreams.push_back(name);
+  return static_cast<unsigned>(actor::Stream::Transfer) + index;
 }
 
 void GraphSection::addScalars() {
@@ -194,12 +210,15 @@ LogicalResult GraphSection::build(const CpuObject &code,
     return module.emitError(
         "expected a module with a function to make an entry of the plan of");
 
-  // In the order of actor::Stream.
+  // In the order of actor::Stream; behind them, one for each kind of transfer.
   std::vector<Offset<plan::Stream>> streams;
   for (auto [name, kind] : {std::pair("host", plan::StreamKind::Host),
                             std::pair("compute", plan::StreamKind::CpuCompute),
                             std::pair("comm", plan::StreamKind::CpuComm)})
     streams.push_back(plan::CreateStream(fb, fb.CreateString(name), kind));
+  for (const std::string &name : transferStreams)
+    streams.push_back(plan::CreateStream(fb, fb.CreateString(name),
+                                         plan::StreamKind::CpuTransfer));
   std::vector<Offset<plan::KeyValue>> metadata;
   for (const auto &[key, value] : options.metadata)
     metadata.push_back(

@@ -40,6 +40,11 @@ private:
   llvm::LogicalResult addVariables();
   llvm::LogicalResult addWholes();
   llvm::LogicalResult addEntry(actor::GraphOp graph);
+  /// The stream of the transfers from one placement to another in the phase of
+  /// that name, behind those of actor::Stream.
+  unsigned getTransferStream(mlir::FlatSymbolRefAttr source,
+                             mlir::FlatSymbolRefAttr target,
+                             llvm::StringRef phase);
   void addScalars();
   void addKernels();
   llvm::FailureOr<Offset<plan::Layout>>
@@ -58,6 +63,8 @@ private:
   std::vector<Offset<plan::Whole>> wholes;
   std::vector<Offset<plan::Kernel>> kernels;
   std::vector<Offset<plan::Entry>> entries;
+  // By name.
+  std::vector<std::string> transferStreams;
 
   friend class EntryBuilder;
 };
