@@ -44,3 +44,26 @@ actor.graph @read_later {
     actor.copy %new to %w
   }
 }
+
+// Each action takes the value that the one before it left, and leaves one for the next: the
+// reader behind all of them sees the last.
+// CHECK-LABEL: actor.graph @several_actions
+// CHECK: actor.launch @plain "before"([[W:%.*]], [[USE:%.*]])
+// CHECK: actor.launch @inplace "update"([[W]], [[W]])
+// CHECK-NOT: actor.copy
+actor.graph @several_actions {
+  actor.phase "forward" actions 4
+  actor.phase "update" actions 1
+  %w = actor.variable @w bytes 128
+  %new = actor.scratch "new" bytes 128
+  %use = actor.scratch "use" bytes 128
+  %after = actor.scratch "after" bytes 128
+  actor.task "forward" on @mesh compute phase "forward" {
+    actor.launch @plain "before" (%w, %use) results from 1 scalars []
+    actor.launch @inplace "update" (%w, %new) results from 1 scalars []
+    actor.copy %new to %w
+  }
+  actor.task "update" on @mesh compute phase "update" {
+    actor.launch @plain "after" (%w, %after) results from 1 scalars []
+  }
+}

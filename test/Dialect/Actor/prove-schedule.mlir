@@ -46,7 +46,7 @@ oneflow.placement @mesh cpu [dp = 2]
 actor.graph @cycle arena 64 {
   %r = actor.register "r" slots 1 bytes 0 offset 0
   %s = actor.register "s" slots 1 bytes 0 offset 0
-  // expected-error @below {{check 2: these tasks wait for each other: "a" -> "b" -> "a"}}
+  // expected-error @below {{check 2: these wait for each other: "a" waits for register "s" from "b"; "b" waits for register "r" from "a"}}
   actor.task "a" on @mesh compute waits(%s) posts(%r) {
   }
   actor.task "b" on @mesh compute waits(%r) posts(%s) {
@@ -66,7 +66,7 @@ actor.graph @order_against_data arena 256 {
   actor.task "in" on @mesh host posts(%x) {
     actor.read_port "x" into %x <tensor<1xf32>, @mesh, <[B]>>
   }
-  // expected-error @below {{check 2: these tasks wait for each other: "first" -> "second" -> "first"}}
+  // expected-error @below {{check 2: these wait for each other: "first" comes behind "second" in the order of communications of ranks 0-1 (@mesh); "second" waits for register "y" from "first"}}
   actor.task "first" on @mesh comm order 2 waits(%x) posts(%y) {
     actor.collective all_reduce sum %x to %y f32 [1 : i64] over [0]
   }

@@ -74,6 +74,16 @@ int64_t actor::getBytes(Value buffer) {
           [](auto maker) { return static_cast<int64_t>(maker.getBytes()); });
 }
 
+std::string actor::describeBuffer(Value buffer) {
+  Operation *op = buffer.getDefiningOp();
+  if (auto variable = dyn_cast<VariableOp>(op))
+    return ("variable @" + variable.getVariable()).str();
+  StringRef kind = isa<RegisterOp>(op) ? "register" : "scratch";
+  return (kind + " \"" + op->getAttrOfType<StringAttr>("name").getValue() +
+          "\"")
+      .str();
+}
+
 PlanTables::PlanTables(ModuleOp module) {
   auto addScalar = [&](Attribute attribute) {
     auto scalar = dyn_cast<comm::ScalarAttr>(attribute);

@@ -22,7 +22,7 @@ using namespace oneflow::actor;
 
 /// The launch whose result can be `target` at once instead of `source`, or
 /// null.
-static LaunchOp findInPlaceWriter(CopyOp copy) {
+static LaunchOp findInPlaceWriter(CopyOp copy, SymbolTableCollection &symbols) {
   Value source = copy.getSource(), target = copy.getTarget();
   if (!source.getDefiningOp<ScratchOp>())
     return {};
@@ -56,7 +56,7 @@ static LaunchOp findInPlaceWriter(CopyOp copy) {
     if (buffer == source && index >= writer.getFirstResult())
       result = index;
   for (auto [index, buffer] : llvm::enumerate(writer.getBuffers()))
-    if (buffer == target && !mayShare(writer, index, result))
+    if (buffer == target && !mayShare(writer, index, result, symbols))
       return {};
   return writer;
 }
@@ -67,8 +67,9 @@ struct ElideCopiesPass
   void runOnOperation() override {
     SmallVector<CopyOp> copies;
     getOperation().walk([&](CopyOp copy) { copies.push_back(copy); });
+    SymbolTableCollection symbols;
     for (CopyOp copy : copies) {
-      if (!findInPlaceWriter(copy))
+      if (!findInPlaceWriter(copy, symbols))
         continue;
       Value source = copy.getSource(), target = copy.getTarget();
       copy.erase();

@@ -67,8 +67,11 @@ struct Access {
 /// What `op`, an op in a task's body, reads and writes, in operand order.
 mlir::SmallVector<Access> getAccesses(mlir::Operation *op);
 
-/// Size in bytes of a buffer value.
+/// Size in bytes of a buffer value; of a register's slot.
 int64_t getBytes(mlir::Value buffer);
+
+/// "register "x"", for messages.
+std::string describeBuffer(mlir::Value buffer);
 
 } // namespace oneflow::actor
 

@@ -10,7 +10,8 @@ include "mlir/IR/EnumAttr.td"
 
 def Actor_Stream : I32EnumAttr<"Stream", "what serves a task", [
     I32EnumAttrCase<"Host", 0, "host">, I32EnumAttrCase<"Compute", 1, "compute">,
-    I32EnumAttrCase<"Comm", 2, "comm">]> {
+    I32EnumAttrCase<"Comm", 2, "comm">,
+    I32EnumAttrCase<"Transfer", 3, "transfer">]> {
   let cppNamespace = "::oneflow::actor";
   let genSpecializedAttr = 0;
 }

@@ -38,28 +38,32 @@ def PlanMemoryPass : Pass<"actor-plan-memory", "::mlir::ModuleOp"> {
   let summary = "give every register and scratch buffer its place in the arena";
   let description = [{
     Adds the workspaces that kernels ask for (`oneflow.workspace`). Two buffers share
-    bytes only when the token graph orders all uses of one before the other is first
-    written; a kernel's result takes its operand's place where its code allows
-    it and this is the operand's last use. Offsets by largest-first best fit.
+    bytes only when, on all ranks that use both, any value of the one is released before
+    any of the other is begun, or the reverse, in every firing order; a kernel's result
+    takes its operand's place where its code allows it and this is the operand's last
+    use. Ranks that share no buffer have arenas of their own, each from 0. See
+    docs/schedules.md and OffsetPacking.h.
   }];
   let options = [
     Option<"report", "report", "bool", "false",
-           "print a remark with the arena's size and what is alive at its peak">,
+           "print, for each group of ranks, the arena's size and what is alive at the peak">,
   ];
 }
 
 def ProveSchedulePass : Pass<"actor-prove-schedule", "::mlir::ModuleOp"> {
   let summary = "phase gate: prove that the graph ends, whatever fires first";
   let description = [{
-    Checks, and names the culprits when it fails:
-    1. every register has one producer, and whoever touches its bytes waits for it or
-       posts it
-    2. the graph with its communication order has no cycle: each task acts once and all
-       slots are free at the start, so every firing order ends
-    3. communications have distinct orders, from 1 without gaps
-    4. buffers that share arena bytes, and reads and writes of one variable, are
-       ordered by the token graph
-    5. every buffer lies inside the arena, aligned
+    Checks of the unrolled graph, in which each task acts as often as its phase says, and
+    names the culprits when it fails:
+    1. every register has one producer, on ranks that its consumers are on, and whoever
+       touches its bytes waits for it or posts it
+    2. what registers, their slots, schedules and orders make wait for each other has no
+       cycle, so every firing order ends
+    3. communications have orders from 1, distinct within a phase; that all ranks keep
+       them is graph_c5
+    4. buffers that share arena bytes on the same ranks, and reads and writes of one
+       variable, are ordered
+    5. every buffer lies inside the arena, all its slots, aligned
   }];
 }
 
