@@ -78,6 +78,59 @@ def test_matmul_accumulates_in_f32(tmp_path):
     assert result[0, 0] == 4096
 
 
+@pytest.mark.parametrize("dtype,tolerance", [(np.float32, 1e-4), (np.float16, 1e-2)])
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("stride,low,high,dilation", [(1, 1, 1, 1), (2, 0, 1, 1),
+                                                      (3, 4, 2, 2)])
+def test_convolution(tmp_path, dtype, tolerance, groups, stride, low, high, dilation):
+    """Windows of 3 over 11 elements, and both gradients, by the formula."""
+    x, w = normal(5, 8, 11, dtype=dtype), normal(12, 8 // groups, 3, dtype=dtype)
+    count = (11 + low + high - 2 * dilation - 1) // stride + 1
+    dy = normal(5, 12, count, dtype=dtype)
+    result, dx, dw = (np.zeros(shape) for shape in (dy.shape, x.shape, w.shape))
+    wide = [value.astype(np.float64) for value in (x, w, dy)]
+    for o in range(12):
+        for c in range(8 // groups):
+            i = o // (12 // groups) * (8 // groups) + c
+            for p, k in np.ndindex(count, 3):
+                at = p * stride + k * dilation - low
+                if 0 <= at < 11:
+                    result[:, o, p] += wide[0][:, i, at] * wide[1][o, c, k]
+                    dx[:, i, at] += wide[2][:, o, p] * wide[1][o, c, k]
+                    dw[o, c, k] += (wide[2][:, o, p] * wide[0][:, i, at]).sum()
+    attributes = (f"strides [{stride}] low [{low}] high [{high}] dilations [{dilation}] "
+                  f"groups {groups}")
+    for op, operands, expected in (("", (x, w), result), ("_grad_input", (dy, w), dx),
+                                   ("_grad_weight", (x, dy), dw)):
+        extents = {"": "", "_grad_input": "extents [11]", "_grad_weight": "extents [3]"}[op]
+        folder = tmp_path / f"convolution{op}"
+        folder.mkdir()
+        [found] = run(folder, f"convolution{op} OPERANDS {attributes} {extents}",
+                      list(operands), [(expected.shape, dtype)])
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=10 * tolerance)
+
+
+def test_pool_takes_the_first_of_equal_elements(tmp_path):
+    """And nothing of what is not a number, nor of the padding of lowest values."""
+    x = np.array([[1, 3, 3, 2, 2, 2], [np.nan, 1, -np.inf, -np.inf, 5, np.nan],
+                  [-np.inf, -np.inf, 0, 0, -0.0, 0]], np.float32)
+    windows = "window [3] strides [2] low [1] high [0] dilations [1]"
+    folders = [tmp_path / name for name in ("pool", "index", "grad")]
+    for folder in folders:
+        folder.mkdir()
+    [best] = run(folders[0], f"pool <max> OPERANDS {windows}", [x], [((3, 3), np.float32)])
+    np.testing.assert_array_equal(best, [[3, 3, 2], [np.nan, 1, np.nan], [-np.inf, 0, 0]])
+    none = 2**31 - 1
+    [index] = run(folders[1], f"pool_index OPERANDS {windows}", [x, best],
+                  [((3, 3), np.int32)])
+    np.testing.assert_array_equal(index, [[1, 1, 3], [none, 1, none], [0, 2, 3]])
+    dy = np.array([[1, 10, 100]] * 3, np.float32)
+    [dx] = run(folders[2], f"pool_grad %0 at %1 {windows} extents [6]", [dy, index],
+               [((3, 6), np.float32)])
+    np.testing.assert_array_equal(dx, [[0, 11, 0, 100, 0, 0], [0, 10, 0, 0, 0, 0],
+                                       [1, 0, 10, 100, 0, 0]])
+
+
 @pytest.mark.parametrize("dims,keep", [([0], False), ([1], True), ([0, 2], False),
                                        ([0, 1, 2], False), ([0, 1, 2], True), ([], False)])
 @pytest.mark.parametrize("kind", ["sum", "max", "min", "prod"])

@@ -93,6 +93,56 @@ TEST(Rules, Matmul) {
                         "B P(sum) > P(sum)"}));
 }
 
+TEST(Rules, Convolution) {
+  std::string attributes =
+      " strides [1] low [1] high [1] dilations [1] groups 1 ";
+  std::string x = "tensor<8x4x9xf32>", w = "tensor<6x4x3xf32>",
+              y = "tensor<8x6x9xf32>";
+  // The batch, channels of the result, channels of x; nothing spatial.
+  EXPECT_EQ(signaturesOf("%x: " + x + ", %w: " + w,
+                         "oneflow.convolution %x, %w" + attributes + ": (" + x +
+                             ", " + w + ") -> " + y),
+            (Signatures{"S(0) B > S(0)", "B S(0) > S(1)", "S(1) S(1) > P(sum)",
+                        "P(sum) B > P(sum)", "B P(sum) > P(sum)"}));
+  EXPECT_EQ(signaturesOf("%y: " + y + ", %w: " + w,
+                         "oneflow.convolution_grad_input %y, %w" + attributes +
+                             "extents [9] : (" + y + ", " + w + ") -> " + x),
+            (Signatures{"S(0) B > S(0)", "B S(1) > S(1)", "S(1) S(0) > P(sum)",
+                        "P(sum) B > P(sum)", "B P(sum) > P(sum)"}));
+  EXPECT_EQ(signaturesOf("%x: " + x + ", %y: " + y,
+                         "oneflow.convolution_grad_weight %x, %y" + attributes +
+                             "extents [3] : (" + x + ", " + y + ") -> " + w),
+            (Signatures{"S(0) S(0) > P(sum)", "S(1) B > S(1)", "B S(1) > S(0)",
+                        "P(sum) B > P(sum)", "B P(sum) > P(sum)"}));
+  // Of channels in groups, none may be split.
+  EXPECT_EQ(
+      signaturesOf("%x: tensor<8x4x9xf32>, %w: tensor<6x2x3xf32>",
+                   "oneflow.convolution %x, %w strides [1] low [1] high [1] "
+                   "dilations [1] groups 2 : (tensor<8x4x9xf32>, "
+                   "tensor<6x2x3xf32>) -> tensor<8x6x9xf32>"),
+      (Signatures{"S(0) B > S(0)", "P(sum) B > P(sum)", "B P(sum) > P(sum)"}));
+}
+
+TEST(Rules, Pool) {
+  std::string windows = "window [2] strides [2] low [0] high [0] dilations [1]";
+  std::string x = "tensor<3x5x8xf32>", y = "tensor<3x5x4xf32>",
+              i = "tensor<3x5x4xi32>";
+  for (std::string kind : {"max", "sum"})
+    EXPECT_EQ(signaturesOf("%x: " + x, "oneflow.pool <" + kind + "> %x " +
+                                           windows + " : (" + x + ") -> " + y),
+              (Signatures{"S(0) > S(0)", "S(1) > S(1)",
+                          "P(" + kind + ") > P(" + kind + ")"}));
+  EXPECT_EQ(signaturesOf("%x: " + x + ", %y: " + y,
+                         "oneflow.pool_index %x, %y " + windows + " : (" + x +
+                             ", " + y + ") -> " + i),
+            (Signatures{"S(0) S(0) > S(0)", "S(1) S(1) > S(1)"}));
+  EXPECT_EQ(signaturesOf("%y: " + y + ", %i: " + i,
+                         "oneflow.pool_grad %y at %i " + windows +
+                             " extents [8] : (" + y + ", " + i + ") -> " + x),
+            (Signatures{"S(0) S(0) > S(0)", "S(1) S(1) > S(1)",
+                        "P(sum) B > P(sum)"}));
+}
+
 TEST(Rules, Reduce) {
   auto reduce = [](const std::string &kind, const std::string &keep,
                    const std::string &result) {

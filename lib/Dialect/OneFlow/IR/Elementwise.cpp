@@ -10,6 +10,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "oneflow/Dialect/OneFlow/IR/Elementwise.h"
+#include "TensorBuilder.h"
+
 #include "oneflow/Dialect/OneFlow/IR/OneFlow.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -121,14 +123,33 @@ LogicalResult oneflow::inferBroadcastType(std::optional<Location> loc,
   return success();
 }
 
+/// An op of several steps in f16 or bf16 is computed in f32 and rounded once.
+static Value buildWide(OpBuilder &b, Location loc, ValueRange operands,
+                       Type element, ScalarBuilder scalar) {
+  SmallVector<Value> wide;
+  for (Value operand : operands)
+    wide.push_back(
+        isa<FloatType>(operand.getType())
+            ? convertScalar(b, loc, operand, accumulatorType(operand.getType()))
+            : operand);
+  Value result = scalar(b, loc, wide);
+  return isa<FloatType>(element) ? convertScalar(b, loc, result, element)
+                                 : result;
+}
+
 FailureOr<SmallVector<Value>> oneflow::buildElementwise(Operation *op,
                                                         OpBuilder &builder,
                                                         LocalView &view,
                                                         ScalarBuilder scalar) {
+  Type element = view.getResultType(0).getElementType();
+  // These compute nothing.
+  bool moves = isa<CastOp, SelectOp>(op);
   return buildElementwiseResults(
       op, builder, view,
       [&](OpBuilder &body, Location loc, ValueRange operands) {
-        return SmallVector<Value>{scalar(body, loc, operands)};
+        return SmallVector<Value>{
+            moves ? scalar(body, loc, operands)
+                  : buildWide(body, loc, operands, element, scalar)};
       });
 }
 

@@ -199,15 +199,19 @@ Value ReluGradOp::buildScalar(OpBuilder &b, Location loc, ValueRange operands) {
 // Binary ops: value
 //===----------------------------------------------------------------------===//
 
-template <typename FloatOp, typename IntOp>
+/// Booleans are unsigned, and their sum is "or" as in reductions.
+template <typename FloatOp, typename IntOp, typename BoolOp = IntOp>
 static Value floatOrInt(OpBuilder &b, Location loc, ValueRange operands) {
   if (isa<FloatType>(operands[0].getType()))
     return FloatOp::create(b, loc, operands[0], operands[1]);
+  if (operands[0].getType().isInteger(1))
+    return BoolOp::create(b, loc, operands[0], operands[1]);
   return IntOp::create(b, loc, operands[0], operands[1]);
 }
 
 Value AddOp::buildScalar(OpBuilder &b, Location loc, ValueRange operands) {
-  return floatOrInt<arith::AddFOp, arith::AddIOp>(b, loc, operands);
+  return floatOrInt<arith::AddFOp, arith::AddIOp, arith::OrIOp>(b, loc,
+                                                                operands);
 }
 Value SubOp::buildScalar(OpBuilder &b, Location loc, ValueRange operands) {
   return floatOrInt<arith::SubFOp, arith::SubIOp>(b, loc, operands);
@@ -216,10 +220,12 @@ Value MulOp::buildScalar(OpBuilder &b, Location loc, ValueRange operands) {
   return floatOrInt<arith::MulFOp, arith::MulIOp>(b, loc, operands);
 }
 Value MaxOp::buildScalar(OpBuilder &b, Location loc, ValueRange operands) {
-  return floatOrInt<arith::MaximumFOp, arith::MaxSIOp>(b, loc, operands);
+  return floatOrInt<arith::MaximumFOp, arith::MaxSIOp, arith::MaxUIOp>(
+      b, loc, operands);
 }
 Value MinOp::buildScalar(OpBuilder &b, Location loc, ValueRange operands) {
-  return floatOrInt<arith::MinimumFOp, arith::MinSIOp>(b, loc, operands);
+  return floatOrInt<arith::MinimumFOp, arith::MinSIOp, arith::MinUIOp>(
+      b, loc, operands);
 }
 
 Value DivOp::buildScalar(OpBuilder &b, Location loc, ValueRange operands) {
@@ -250,11 +256,16 @@ Value CompareOp::buildScalar(OpBuilder &b, Location loc, ValueRange operands) {
   static constexpr arith::CmpIPredicate ints[] = {arith::CmpIPredicate::eq,
                                                   arith::CmpIPredicate::slt,
                                                   arith::CmpIPredicate::sgt};
+  static constexpr arith::CmpIPredicate booleans[] = {
+      arith::CmpIPredicate::eq, arith::CmpIPredicate::ult,
+      arith::CmpIPredicate::ugt};
   auto kind = static_cast<unsigned>(getKind());
   if (isa<FloatType>(operands[0].getType()))
     return arith::CmpFOp::create(b, loc, floats[kind], operands[0],
                                  operands[1]);
-  return arith::CmpIOp::create(b, loc, ints[kind], operands[0], operands[1]);
+  bool isBoolean = operands[0].getType().isInteger(1);
+  return arith::CmpIOp::create(b, loc, isBoolean ? booleans[kind] : ints[kind],
+                               operands[0], operands[1]);
 }
 
 LogicalResult CompareOp::inferReturnTypes(MLIRContext *context,
@@ -337,9 +348,32 @@ LogicalResult MinOp::buildGradient(OpBuilder &b, ArrayRef<Value> dy,
 // CastOp
 //===----------------------------------------------------------------------===//
 
+/// Whether every value of `narrow` is one of `wide`.
+static bool holdsAll(Type wide, Type narrow) {
+  if (wide == narrow)
+    return true;
+  bool isShort = narrow.isF16() || narrow.isBF16();
+  return (wide.isF32() && isShort) ||
+         (wide.isF64() && (isShort || narrow.isF32()));
+}
+
 OpFoldResult CastOp::fold(FoldAdaptor) {
-  bool same = getX().getType() == getType() && !isPinned(*this);
-  return same ? OpFoldResult(getX()) : OpFoldResult();
+  if (isPinned(*this))
+    return {};
+  if (getX().getType() == getType())
+    return getX();
+  // By way of a type that lost nothing. A cast by way of a narrower one rounds,
+  // and stays.
+  auto inner = getX().getDefiningOp<CastOp>();
+  if (!inner || isPinned(inner) || inner.getSignatureAttr() ||
+      getSignatureAttr() || inner.getPlacementAttr() != getPlacementAttr() ||
+      !holdsAll(getElementTypeOrSelf(inner.getType()),
+                getElementTypeOrSelf(inner.getX().getType())))
+    return {};
+  if (inner.getX().getType() == getType())
+    return inner.getX();
+  getXMutable().assign(inner.getX());
+  return getResult();
 }
 
 /// Float to integer: truncated, NaN to 0, saturated at the type's ends. The

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "oneflow/Dialect/OneFlow/IR/OneFlow.h"
+#include "oneflow/Dialect/OneFlow/IR/Parts.h"
 #include "oneflow/Sbp/Hints.h"
 
 using namespace mlir;
@@ -172,7 +172,9 @@ static LogicalResult verifyPins(Operation *op, NamedAttribute attribute) {
 
 static LogicalResult verifyShardings(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
-  if (!isa<SpreadOpInterface>(op) || isa<ReadOp, UpdateOp, GradientOp>(op))
+  // What a batch norm is decomposed into takes over its own.
+  if (!isa<SpreadOpInterface, BatchNormOp>(op) ||
+      isa<ReadOp, UpdateOp, GradientOp>(op))
     return op->emitOpError()
            << "'" << name << "' goes with the ops that compute";
   auto shardings = dyn_cast<ArrayAttr>(attribute.getValue());
@@ -198,6 +200,19 @@ OneFlowDialect::verifyOperationAttribute(Operation *op,
     return verifyPins(op, attribute);
   if (attribute.getName() == kShardingAttrName)
     return verifyShardings(op, attribute);
+  if (attribute.getName() == kPerMicroBatchAttrName) {
+    if (isa<ReduceOp>(op) && isa<UnitAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError() << "'" << kPerMicroBatchAttrName
+                             << "' goes with a reduction, without a value";
+  }
+  if (attribute.getName() == kPackedAttrName &&
+      isa<IntegerAttr>(attribute.getValue()))
+    return success();
+  // Outputs that hold gradients, which are summed over micro-batches.
+  if (attribute.getName() == "oneflow.gradient" && isa<OutputOp>(op) &&
+      isa<UnitAttr>(attribute.getValue()))
+    return success();
   // Kernels carry others.
   if (!isa<VariableOp, SpreadOpInterface>(op))
     return success();

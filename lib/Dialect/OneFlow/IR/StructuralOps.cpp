@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "oneflow/Dialect/OneFlow/IR/OneFlow.h"
+#include "oneflow/Sbp/Hints.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -34,20 +35,28 @@ LogicalResult PlacementOp::verify() {
            << " sizes";
   int64_t ranks = 1;
   for (int64_t size : sizes) {
-    if (size < 1 || size > INT32_MAX || (ranks *= size) > INT32_MAX)
+    if (size < 1 || size > sbp::kMaxRanks || (ranks *= size) > sbp::kMaxRanks)
       return emitOpError(
                  "placement_c2: expected positive sizes whose product is "
-                 "below 2^31, got: ")
-             << sizes;
+                 "at most ")
+             << sbp::kMaxRanks << ", got: " << sizes;
   }
   llvm::StringSet<> names;
   for (auto name : getAxisNames().getAsRange<StringAttr>())
     if (!names.insert(name.getValue()).second)
       return emitOpError("placement_c3: expected distinct axis names, got ")
              << name << " twice";
+  if (findAxis("time") > 0)
+    return emitOpError("placement_c4: expected the axis 'time' to be the "
+                       "first, got it at place ")
+           << findAxis("time");
   if (static_cast<int64_t>(getFirstRank()) < 0)
     return emitOpError("expected a first rank of at least 0, got: ")
            << static_cast<int64_t>(getFirstRank());
+  if (static_cast<int64_t>(getFirstRank()) > sbp::kMaxRanks - ranks)
+    return emitOpError("expected ranks below ")
+           << sbp::kMaxRanks << ", got " << ranks << " from "
+           << static_cast<int64_t>(getFirstRank()) << " on";
   return success();
 }
 
@@ -55,7 +64,11 @@ sbp::Mesh PlacementOp::getMesh() {
   return sbp::Mesh(getAxisSizes().begin(), getAxisSizes().end());
 }
 
-int64_t PlacementOp::getRankCount() { return sbp::rankCount(getMesh()); }
+int64_t PlacementOp::getRankCount() {
+  return sbp::rankCount(getMesh()) / getMicroBatches();
+}
+
+bool PlacementOp::hasTimeAxis() { return findAxis("time") == 0; }
 
 int64_t PlacementOp::findAxis(StringRef name) {
   for (auto [index, axis] :

@@ -120,8 +120,11 @@ static Value combine(OpBuilder &b, Location loc, ReduceKind kind, Value l,
        isBoolean = l.getType().isInteger(1);
   switch (kind) {
   case ReduceKind::Sum:
-    return isFloat ? arith::AddFOp::create(b, loc, l, r).getResult()
-                   : arith::AddIOp::create(b, loc, l, r).getResult();
+    if (isFloat)
+      return arith::AddFOp::create(b, loc, l, r);
+    // "Any", as between ranks: one bit would count modulo two.
+    return isBoolean ? arith::OrIOp::create(b, loc, l, r).getResult()
+                     : arith::AddIOp::create(b, loc, l, r).getResult();
   case ReduceKind::Prod:
     return isFloat ? arith::MulFOp::create(b, loc, l, r).getResult()
                    : arith::MulIOp::create(b, loc, l, r).getResult();

@@ -68,7 +68,12 @@ PlacementOp lookupPlacement(mlir::Operation *op,
 inline constexpr llvm::StringLiteral kSbpAttrName = "oneflow.sbp";
 inline constexpr llvm::StringLiteral kShardingAttrName = "oneflow.sharding";
 
-/// True when such an attribute asks something of the op: then it must not
+/// Discardable attribute of a reduction over the batch that may be taken of
+/// each micro-batch by itself: of a batch norm that says so.
+inline constexpr llvm::StringLiteral kPerMicroBatchAttrName =
+    "oneflow.per_micro_batch";
+
+/// True when a pin asks something of the op: then it must not
 /// vanish into others before that was heard.
 bool isPinned(mlir::Operation *op);
 

@@ -37,6 +37,9 @@ def OneFlow_Dialect : Dialect {
       result where none is named) have which SBP.
     - `oneflow.sharding`, on ops, is a list of `#oneflow.sharding`: which device holds
       which shard, as an ONNX model says it.
+
+    `oneflow.per_micro_batch`, on `oneflow.reduce`, says that a reduction over the batch
+    may be taken of each micro-batch by itself: see `oneflow.batch_norm`.
   }];
   let hasOperationAttrVerify = 1;
   let useDefaultAttributePrinterParser = 1;

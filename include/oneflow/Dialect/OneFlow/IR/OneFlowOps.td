@@ -7,7 +7,10 @@
 include "oneflow/Dialect/OneFlow/IR/StructuralOps.td"
 include "oneflow/Dialect/OneFlow/IR/ElementwiseOps.td"
 include "oneflow/Dialect/OneFlow/IR/TensorOps.td"
+include "oneflow/Dialect/OneFlow/IR/ConvolutionOps.td"
+include "oneflow/Dialect/OneFlow/IR/PoolOps.td"
 include "oneflow/Dialect/OneFlow/IR/NormOps.td"
+include "oneflow/Dialect/OneFlow/IR/BatchNormOp.td"
 include "oneflow/Dialect/OneFlow/IR/IndexOps.td"
 include "oneflow/Dialect/OneFlow/IR/TrainingOps.td"
 

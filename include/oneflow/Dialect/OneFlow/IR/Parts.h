@@ -19,6 +19,10 @@
 
 namespace oneflow {
 
+/// On the parts of an op that oneflow-unpack-variables took apart: a number
+/// that tells which ops were one. Gone once signatures are chosen.
+inline constexpr llvm::StringLiteral kPackedAttrName = "oneflow.packed";
+
 /// A tensor that a module holds as parts.
 struct Whole {
   mlir::StringAttr name;

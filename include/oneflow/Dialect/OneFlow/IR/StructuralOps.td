@@ -15,13 +15,19 @@ def OneFlow_PlacementOp : OneFlow_Op<"placement", [Symbol]> {
     Declares a device kind and an n-dimensional mesh of ranks whose axes have names,
     the last axis fastest. Its ranks begin at `first_rank`.
 
+    The axis `time` has no ranks: it is walked one coordinate, a micro-batch, after
+    the other. What is split along it is so much smaller at any one time, and what is
+    partial along it is accumulated.
+
     Constraints:
     1. placement_c1: at least one axis, as many names as sizes
-    2. placement_c2: sizes are positive, their product below 2^31
+    2. placement_c2: sizes are positive, their product at most 2^20
     3. placement_c3: axis names are distinct
+    4. placement_c4: the axis `time` is the first
 
     ```mlir
     oneflow.placement @mesh cpu [dp = 2, tp = 4]
+    oneflow.placement @steps cpu [time = 8, dp = 2]
     oneflow.placement @tail cpu [dp = 3] from 8
     ```
   }];
@@ -34,8 +40,14 @@ def OneFlow_PlacementOp : OneFlow_Op<"placement", [Symbol]> {
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// The sizes of all axes, time included.
     ::oneflow::sbp::Mesh getMesh();
+    /// The product of the sizes of all axes but time.
     int64_t getRankCount();
+    /// Whether axis 0 is `time`.
+    bool hasTimeAxis();
+    /// The size of the time axis, 1 without one.
+    int64_t getMicroBatches() { return hasTimeAxis() ? getMesh().front() : 1; }
     /// Index of the axis of that name, -1 when there is none.
     int64_t findAxis(::llvm::StringRef name);
   }];
