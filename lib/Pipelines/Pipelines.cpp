@@ -43,20 +43,46 @@ void oneflow::buildLogicalPipeline(OpPassManager &passes,
   // whole would have to be put together, and optimizer state, too.
   if (options.unpack)
     passes.addPass(createUnpackVariablesPass());
-  if (options.train) {
+  // Before differentiation, too: gradients are computed where the ops are.
+  AssignStagesPassOptions stages;
+  stages.mesh = options.mesh;
+  stages.device = options.device;
+  stages.microBatches = options.microBatches;
+  stages.pipeline = options.pipeline;
+  stages.chunks = options.chunks;
+  stages.hints.assign(options.stageHints.begin(), options.stageHints.end());
+  passes.addPass(createAssignStagesPass(stages));
+  if (options.train)
     passes.addPass(
         createAttachLossPass({"main", options.output, options.loss}));
-    passes.addPass(createDifferentiatePass());
+  // Before differentiation: the gradients of casts are casts, and those of
+  // parameters come out in the parameters' type.
+  if (!options.precision.empty()) {
+    MixedPrecisionPassOptions precision;
+    precision.type = options.precision;
+    precision.ops = options.precisionOps;
+    passes.addPass(createMixedPrecisionPass(precision));
+  }
+  if (options.train) {
+    DifferentiatePassOptions gradients;
+    gradients.lossScale = options.lossScale;
+    passes.addPass(createDifferentiatePass(gradients));
     ApplyOptimizerPassOptions optimizer;
     optimizer.optimizer = options.optimizer;
     optimizer.learningRate = options.learningRate;
     optimizer.weightDecay = options.weightDecay;
     optimizer.momentum = options.momentum;
     passes.addPass(createApplyOptimizerPass(optimizer));
+    // Behind all that sums gradients up: once per step.
+    if (options.lossScale != 0)
+      passes.addPass(createUnscaleGradientsPass(
+          {options.dynamicLossScale, options.lossScaleInterval}));
   }
   // After the training step was made: it needs the dropouts that inference
   // drops.
   passes.addPass(createConvertToInferencePass());
+  // After differentiation, which knows batch norms as a whole.
+  passes.addPass(createDecomposeBatchNormPass());
   // Gradients repeat subexpressions and leave values that nothing uses.
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
@@ -64,9 +90,11 @@ void oneflow::buildLogicalPipeline(OpPassManager &passes,
 
 void oneflow::buildSpreadPipeline(OpPassManager &passes,
                                   const SpreadPipelineOptions &options) {
-  passes.addPass(createPlacePass({options.mesh, options.device}));
+  passes.addPass(
+      createPlacePass({options.mesh, options.device, options.microBatches}));
   InferSbpPassOptions inference;
   inference.hints.assign(options.hints.begin(), options.hints.end());
+  inference.zero = options.zero;
   inference.explain = options.explain;
   passes.addPass(createInferSbpPass(inference));
   // Before boxing: the primitives' signatures say where it goes.

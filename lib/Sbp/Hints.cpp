@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "oneflow/Sbp/Hints.h"
+#include "oneflow/Sbp/Quoted.h"
 
 #include <algorithm>
 
@@ -37,7 +38,7 @@ std::string toString(Hint::Endpoint endpoint, unsigned index) {
 }
 
 std::string Hint::describe() const {
-  return (origin.empty() ? "hint" : origin) + " '" + text + "'";
+  return (origin.empty() ? "hint" : origin) + " " + inQuotes(text);
 }
 
 //===----------------------------------------------------------------------===//
@@ -100,8 +101,7 @@ static std::optional<std::string> parseTarget(std::string_view text,
     return "expected '@' and an axis after the SBP";
   std::string_view axis = trim(text.substr(at + 1));
   if (!isWord(axis))
-    return "expected the name of an axis after '@', got: '" +
-           std::string(axis) + "'";
+    return "expected the name of an axis after '@', got: " + inQuotes(axis);
   std::optional<Sbp> sbp = parseSbp(trim(text.substr(0, at)), &reason);
   if (!sbp)
     return reason;
@@ -129,13 +129,32 @@ static bool parseEndpoint(std::string_view text, Hint &hint) {
   return false;
 }
 
-/// Takes a trailing `:inN` or `:outN` off the pattern.
-static std::string_view takeEndpoint(std::string_view pattern, Hint &hint) {
+/// Whether `suffix` was meant as inN or outN: nothing but a number follows,
+/// perhaps a wrong one, or none.
+static bool isLikeEndpoint(std::string_view suffix) {
+  for (std::string_view word : {"in", "out"})
+    if (suffix.substr(0, word.size()) == word &&
+        suffix.find_first_not_of("+-0123456789", word.size()) ==
+            std::string_view::npos)
+      return true;
+  return false;
+}
+
+/// Takes a trailing `:inN` or `:outN` off the pattern; nothing, with the reason
+/// in `error`, where it is meant to be one but is not.
+static std::optional<std::string_view>
+takeEndpoint(std::string_view pattern, Hint &hint, std::string &error) {
   size_t colon = pattern.rfind(':');
-  if (colon == std::string_view::npos ||
-      !parseEndpoint(trim(pattern.substr(colon + 1)), hint))
+  if (colon == std::string_view::npos)
     return pattern;
-  return trim(pattern.substr(0, colon));
+  std::string_view suffix = trim(pattern.substr(colon + 1));
+  if (parseEndpoint(suffix, hint))
+    return trim(pattern.substr(0, colon));
+  if (!isLikeEndpoint(suffix))
+    return pattern;
+  error = "expected :inN or :outN with N from 0 to 999999, got: " +
+          inQuotes(":" + std::string(suffix));
+  return std::nullopt;
 }
 
 /// parseHint without a comment; the reason in `error` where it fails.
@@ -154,7 +173,11 @@ static std::optional<Hint> parseBare(std::string_view text,
       first = false;
       continue;
     }
-    std::string_view pattern = takeEndpoint(trim(text.substr(0, equal)), hint);
+    std::optional<std::string_view> found =
+        takeEndpoint(trim(text.substr(0, equal)), hint, error);
+    if (!found)
+      return std::nullopt;
+    std::string_view pattern = *found;
     if (pattern.empty()) {
       error = "expected a pattern before '='";
       return std::nullopt;
@@ -184,8 +207,8 @@ std::optional<Hint> parseHint(std::string_view text, std::string *error) {
     parseBare(text, reason);
   }
   if (error)
-    *error = "expected PATTERN=SBP@AXIS or PATTERN=[SBP, ...], got: '" +
-             std::string(trim(text)) + "': " + reason;
+    *error = "expected PATTERN=SBP@AXIS or PATTERN=[SBP, ...], got: " +
+             inQuotes(trim(text)) + ": " + reason;
   return std::nullopt;
 }
 
@@ -249,14 +272,18 @@ std::vector<Hint> parseHintFile(std::string_view content, std::string_view path,
                                 std::vector<HintFileError> &errors) {
   std::vector<Hint> hints;
   unsigned number = 0;
+  // Editors on Windows begin a file of UTF-8 so.
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (content.substr(0, kByteOrderMark.size()) == kByteOrderMark)
+    content.remove_prefix(kByteOrderMark.size());
   while (!content.empty()) {
-    size_t end = content.find('\n');
+    size_t end = content.find_first_of("\r\n");
     std::string line(content.substr(0, end));
-    content.remove_prefix(end == std::string_view::npos ? content.size()
-                                                        : end + 1);
+    bool isPair = content.substr(std::min(end, content.size()), 2) == "\r\n";
+    content.remove_prefix(end == std::string_view::npos
+                              ? content.size()
+                              : end + (isPair ? 2 : 1));
     ++number;
-    if (!line.empty() && line.back() == '\r')
-      line.pop_back();
     // One kind of blank before a comment.
     for (char &c : line)
       if (c == '\t')
@@ -305,23 +332,28 @@ checkAxes(const Hint &hint, const std::vector<std::string> &axisNames) {
 std::optional<NamedMesh> parseMesh(std::string_view text, std::string *error) {
   auto fail = [&](const std::string &reason) {
     if (error)
-      *error = reason + " in '" + std::string(text) + "'";
+      *error = reason + " in " + inQuotes(text);
     return std::nullopt;
   };
   NamedMesh mesh;
+  int64_t ranks = 1;
   for (std::string_view axis : splitList(text)) {
     size_t equal = axis.find('=');
     std::string_view name = trim(axis.substr(0, equal));
     std::string_view size =
         equal == std::string_view::npos ? "" : trim(axis.substr(equal + 1));
-    // Nine digits fit in 32 bits, in which ranks are counted.
-    if (!isWord(name) || size.empty() || size.size() > 9 ||
+    if (!isWord(name) || size.empty() ||
         size.find_first_not_of("0123456789") != std::string_view::npos)
-      return fail("expected AXIS=SIZE, separated by commas, got: '" +
-                  std::string(axis) + "'");
-    int64_t extent = std::stoll(std::string(size));
+      return fail("expected AXIS=SIZE, separated by commas, got: " +
+                  inQuotes(axis));
+    // Nine digits fit in 32 bits; more are too many in any case.
+    int64_t extent =
+        size.size() > 9 ? kMaxRanks + 1 : std::stoll(std::string(size));
     if (extent < 1)
       return fail("expected a positive size, got: '" + std::string(axis) + "'");
+    if (extent > kMaxRanks || (ranks *= extent) > kMaxRanks)
+      return fail("expected at most " + std::to_string(kMaxRanks) +
+                  " ranks in all, got more with " + inQuotes(axis));
     if (std::find(mesh.names.begin(), mesh.names.end(), name) !=
         mesh.names.end())
       return fail("expected distinct axis names, got '" + std::string(name) +

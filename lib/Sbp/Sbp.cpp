@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "oneflow/Sbp/Sbp.h"
+#include "oneflow/Sbp/Quoted.h"
 
 #include <limits>
 #include <set>
@@ -124,7 +125,7 @@ private:
 
   std::nullopt_t fail(std::string &reason, const char *expected) {
     reason = "expected " + std::string(expected) + " at column " +
-             std::to_string(position + 1) + " of '" + std::string(text) + "'";
+             std::to_string(position + 1) + " of " + inQuotes(text);
     return std::nullopt;
   }
 

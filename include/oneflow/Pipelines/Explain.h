@@ -18,10 +18,13 @@
 namespace oneflow {
 
 /// Prints one line per boxing of `module` (between --oneflow-insert-boxing and
-/// --convert-oneflow-to-comm): the function, the step, the states, the source
+/// --convert-oneflow-to-comm): the function, whether it is part of the forward
+/// pass, the backward pass or the optimizer, the step, the states, the source
 /// nodes that caused it, the bytes that cross between ranks in all, and the
-/// predicted time on the algebra's default links. Tab-separated below a header
-/// line, so that a script can read it.
+/// predicted time on the algebra's default links. The last line of each
+/// function has the step `total`: the sums of bytes and of time, the largest
+/// peak, and the number of steps. Tab-separated below a header line, so that a
+/// script can read it.
 void explainBoxing(mlir::ModuleOp module, llvm::raw_ostream &out);
 
 } // namespace oneflow

@@ -46,19 +46,69 @@ struct LogicalPipelineOptions
       llvm::cl::desc("one variable per projection of packed ones, which pays "
                      "only where a mesh axis may split them"),
       llvm::cl::init(false)};
+  Option<std::string> mesh{
+      *this, "mesh",
+      llvm::cl::desc("with an axis pp, the model is cut into that many stages"),
+      llvm::cl::init("dp=1")};
+  Option<std::string> device{*this, "device", llvm::cl::desc("cpu"),
+                             llvm::cl::init("cpu")};
+  Option<int64_t> microBatches{
+      *this, "micro-batches",
+      llvm::cl::desc(
+          "parts of the batch that a step takes one after the other"),
+      llvm::cl::init(1)};
+  Option<std::string> pipeline{
+      *this, "schedule",
+      llvm::cl::desc("gpipe, 1f1b, interleaved or zero-bubble"),
+      llvm::cl::init("1f1b")};
+  Option<int64_t> chunks{
+      *this, "chunks",
+      llvm::cl::desc("parts of the model per stage, for interleaved"),
+      llvm::cl::init(1)};
+  ListOption<std::string> stageHints{*this, "stages",
+                                     llvm::cl::desc("PATTERN=STAGE")};
+  Option<std::string> precision{
+      *this, "precision",
+      llvm::cl::desc("f32, bf16 or f16; empty: as the model is"),
+      llvm::cl::init("")};
+  Option<std::string> precisionOps{
+      *this, "precision-ops",
+      llvm::cl::desc("changes of the list: op=low, op=high or op=follow"),
+      llvm::cl::init("")};
+  Option<double> lossScale{*this, "loss-scale",
+                           llvm::cl::desc("initial loss scale, 0 for none"),
+                           llvm::cl::init(0)};
+  Option<bool> dynamicLossScale{
+      *this, "dynamic-loss-scale",
+      llvm::cl::desc("whether the loss scale changes"), llvm::cl::init(true)};
+  Option<int64_t> lossScaleInterval{
+      *this, "loss-scale-interval",
+      llvm::cl::desc("finite steps in a row that double the loss scale"),
+      llvm::cl::init(2000)};
 };
 
 /// Logical graph to a placed and signed one with boxing.
 struct SpreadPipelineOptions
     : mlir::PassPipelineOptions<SpreadPipelineOptions> {
   Option<std::string> mesh{*this, "mesh",
-                           llvm::cl::desc("axes and sizes: dp=2,tp=2"),
+                           llvm::cl::desc("axes and sizes, such as "
+                                          "dp=2,tp=2 (default: dp=1)"),
                            llvm::cl::init("dp=1")};
-  Option<std::string> device{*this, "device", llvm::cl::desc("cpu"),
+  Option<std::string> device{*this, "device", llvm::cl::desc("cpu (default)"),
                              llvm::cl::init("cpu")};
+  Option<int64_t> microBatches{
+      *this, "micro-batches",
+      llvm::cl::desc(
+          "parts of the batch that a step takes one after the other"),
+      llvm::cl::init(1)};
   ListOption<std::string> hints{
       *this, "hints",
       llvm::cl::desc("PATTERN[:inN|:outN]=SBP@AXIS or =[SBP, ...]")};
+  Option<unsigned> zero{*this, "zero",
+                        llvm::cl::desc("ZeRO stage: 1 and 2 split optimizer "
+                                       "state along axes that split inputs, 3 "
+                                       "parameters, too"),
+                        llvm::cl::init(0)};
   Option<bool> explain{*this, "explain",
                        llvm::cl::desc("say why each signature was chosen"),
                        llvm::cl::init(false)};

@@ -14,6 +14,7 @@
 #define ONEFLOW_PIPELINES_SPREADFLAGS_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <optional>
 #include <string>
@@ -27,6 +28,9 @@ std::optional<std::string> checkMeshFlag(llvm::StringRef mesh);
 /// Whether `mesh`, which is sound, has several ranks.
 bool hasSeveralRanks(llvm::StringRef mesh);
 
+/// Whether `mesh`, which is sound, has an axis of that name.
+bool hasAxis(llvm::StringRef mesh, llvm::StringRef name);
+
 /// The hints of --sbp (`texts`) and of the files of --sbp-file, for
 /// SpreadPipelineOptions::hints; each is marked with where it comes from.
 /// Appends to `mistakes` what cannot be read.
@@ -35,11 +39,33 @@ std::vector<std::string> readHintFlags(llvm::ArrayRef<std::string> texts,
                                        std::vector<std::string> &mistakes);
 
 /// What is wrong with hints (as readHintFlags returns them) about the axes of
-/// `mesh`, which is sound; nullopt when nothing is. Modules that bring their
-/// own placements are left to inference.
+/// `mesh`, which is sound, and which nobody asked for where it `isDefault`;
+/// nullopt when nothing is. Modules that bring their own placements are left to
+/// inference.
 std::optional<std::string> checkHintAxes(llvm::ArrayRef<std::string> hints,
                                          llvm::StringRef mesh,
-                                         mlir::ModuleOp module);
+                                         mlir::ModuleOp module,
+                                         bool isDefault = false);
+
+/// Fails, with an error, where `module` has a placement on what no code can be
+/// generated for.
+llvm::LogicalResult checkDevices(mlir::ModuleOp module);
+
+/// A node of the source model: its name, what kind it is, and the names of the
+/// tensors that it takes and gives.
+struct SourceNode {
+  std::string name, kind;
+  std::vector<std::string> inputs, outputs;
+};
+
+/// What is wrong with hints that match no name of the logical `module`, but
+/// that of a node or tensor of the model: the node computes nothing any more,
+/// or the tensor goes by the node that gives it; says what to name instead.
+/// nullopt when nothing is; other names are left to inference. `listNodes` is
+/// called if it comes to that.
+std::optional<std::string>
+checkHintNames(llvm::ArrayRef<std::string> hints, mlir::ModuleOp module,
+               llvm::function_ref<std::vector<SourceNode>()> listNodes);
 
 } // namespace oneflow
 

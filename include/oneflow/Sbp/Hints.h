@@ -77,7 +77,8 @@ struct HintFileError {
 };
 
 /// Parses one hint per line; `#` at the start of a line or after a blank begins
-/// a comment, empty lines are skipped. `path` is for the hints' origins.
+/// a comment, empty lines are skipped. Lines end in LF, CR or both; a byte
+/// order mark of UTF-8 is skipped. `path` is for the hints' origins.
 std::vector<Hint> parseHintFile(std::string_view content, std::string_view path,
                                 std::vector<HintFileError> &errors);
 
@@ -87,6 +88,10 @@ std::vector<Hint> parseHintFile(std::string_view content, std::string_view path,
 std::optional<std::string> checkAxes(const Hint &hint,
                                      const std::vector<std::string> &axisNames);
 
+/// As many ranks as a placement may span, counted from rank 0: the runtime
+/// loads no plan with more.
+inline constexpr int64_t kMaxRanks = 1 << 20;
+
 /// A mesh with names, as `dp=2,tp=4` spells it.
 struct NamedMesh {
   std::vector<std::string> names;
@@ -94,7 +99,8 @@ struct NamedMesh {
 };
 
 /// Parses `AXIS=SIZE,...`; blanks are free. Names are words of letters, digits
-/// and `_` that differ, sizes are positive. nullopt when the text is no mesh,
+/// and `_` that differ, sizes are positive, their product at most kMaxRanks.
+/// nullopt when the text is no mesh,
 /// with the reason in *error if given.
 std::optional<NamedMesh> parseMesh(std::string_view text,
                                    std::string *error = nullptr);

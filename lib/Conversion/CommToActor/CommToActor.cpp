@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ChunkSchedule.h"
 #include "Outline.h"
 #include "Stages.h"
 
@@ -45,6 +46,13 @@ private:
   void makeUpdates(Stage &stage);
   void makeCollective(Operation *op);
   void makeLaunch(comm::KernelOp kernel);
+  void makeLaunch(comm::AccumulateOp accumulate);
+  void makePhases();
+  int64_t slotsOf(const Stage &producer, ArrayRef<Stage *> consumers) const;
+
+  int64_t actionsOf(const Stage &stage) const {
+    return stages.getPhases().getPhases()[stage.phase].actions;
+  }
 
   /// Bytes of the largest part that a rank may hold.
   int64_t bytesOf(Value tensor);
@@ -60,12 +68,15 @@ private:
   func::FuncOp function;
   KernelOutliner &outliner;
   Stages stages;
+  ChunkSchedule schedule;
   OpBuilder builder;
   actor::BufferType bufferType;
   DenseMap<Value, Value> buffers;
   llvm::DenseMap<Attribute, Value> variables;
   DenseMap<Stage *, SmallVector<Value>> posts, waits;
-  unsigned nextChain = 0, nextOrder = 0;
+  unsigned nextChain = 0;
+  /// By phase.
+  DenseMap<unsigned, int64_t> lastOrder;
 };
 
 } // namespace
@@ -91,6 +102,51 @@ SmallVector<Attribute> GraphBuilder::shapeOf(Value tensor) {
       shape.push_back(builder.getI64IntegerAttr(extent));
   }
   return shape;
+}
+
+void GraphBuilder::makePhases() {
+  if (!stages.getPhases().hasMicroBatches())
+    return;
+  for (const comm::Phase &phase : stages.getPhases().getPhases())
+    actor::PhaseOp::create(builder, function.getLoc(), phase.name,
+                           phase.actions);
+  for (const ChunkSchedule::Stage &stage : schedule.getStages()) {
+    SmallVector<StringRef> names;
+    SmallVector<int64_t> actions;
+    for (const ChunkSchedule::Step &step : stage.steps) {
+      names.push_back(stages.getPhases().getPhases()[step.phase].name);
+      actions.push_back(step.action);
+    }
+    actor::ScheduleOp::create(builder, function.getLoc(), stage.placement,
+                              builder.getStrArrayAttr(names),
+                              builder.getDenseI64ArrayAttr(actions));
+  }
+}
+
+/// As many values as the schedule lets be under way at once, and one more where
+/// a transfer is to go on while the next is made or taken.
+int64_t GraphBuilder::slotsOf(const Stage &producer,
+                              ArrayRef<Stage *> consumers) const {
+  auto isTransfer = [&](const Stage &stage) {
+    return stage.kind == Stage::Kind::Transfer &&
+           comm::isTransfer(stage.ops[0]);
+  };
+  if (schedule.getStages().empty() || actionsOf(producer) == 1)
+    return 1;
+  int64_t ahead = isTransfer(producer);
+  llvm::SmallSetVector<unsigned, 4> used;
+  for (const Stage *consumer : consumers) {
+    // A transfer acts with the phase that makes what it takes.
+    ahead |= isTransfer(*consumer);
+    used.insert(consumer->phase);
+  }
+  if (used.empty())
+    return 1 + ahead;
+  // What comes from another stage is there when it is used first.
+  unsigned made = producer.phase;
+  if (isTransfer(producer))
+    made = *llvm::min_element(used);
+  return schedule.countUnderWay(made, used.getArrayRef()) + ahead;
 }
 
 LogicalResult GraphBuilder::makeBuffers() {
@@ -129,9 +185,12 @@ LogicalResult GraphBuilder::makeBuffers() {
                                      bytesOf(result), IntegerAttr());
         continue;
       }
+      bool accumulates = isa<comm::AccumulateOp>(op);
       Value buffer = actor::RegisterOp::create(
           builder, op.getLoc(), bufferType, name,
-          /*slots=*/1, bytesOf(result), IntegerAttr());
+          accumulates ? 1 : slotsOf(*producer, consumers), bytesOf(result),
+          accumulates ? builder.getI64IntegerAttr(1) : IntegerAttr(),
+          IntegerAttr());
       buffers[result] = buffer;
       addRegister(producer, consumers, buffer);
     }
@@ -141,9 +200,12 @@ LogicalResult GraphBuilder::makeBuffers() {
     // it for all but outputs, whose order is free.
     if (reader->index > updater->index && reader->kind != Stage::Kind::Output)
       return function.emitOpError("a variable is read behind its update");
-    Value order = actor::RegisterOp::create(
-        builder, function.getLoc(), bufferType, "order",
-        /*slots=*/1, /*bytes=*/0, IntegerAttr());
+    IntegerAttr fills;
+    if (actionsOf(*reader) > actionsOf(*updater))
+      fills = builder.getI64IntegerAttr(actionsOf(*updater));
+    Value order = actor::RegisterOp::create(builder, function.getLoc(),
+                                            bufferType, "order", /*slots=*/1,
+                                            /*bytes=*/0, fills, IntegerAttr());
     addRegister(reader, updater, order);
   }
   return success();
@@ -162,6 +224,18 @@ void GraphBuilder::makeLaunch(comm::KernelOp kernel) {
                           kernel.getNameAttr(), operands,
                           builder.getI64IntegerAttr(firstResult),
                           builder.getArrayAttr(outlined.scalars));
+}
+
+/// Reads what it writes: the sum so far.
+void GraphBuilder::makeLaunch(comm::AccumulateOp accumulate) {
+  Value sum = buffers.lookup(accumulate.getResult());
+  OutlinedKernel outlined = outliner.outline(accumulate);
+  std::string name = sourceName(accumulate.getLoc());
+  actor::LaunchOp::create(
+      builder, accumulate.getLoc(), outlined.symbol,
+      builder.getStringAttr(name + (name.empty() ? "" : " ") + "accumulate"),
+      ValueRange{sum, buffers.lookup(accumulate.getValue()), sum},
+      builder.getI64IntegerAttr(2), builder.getArrayAttr(outlined.scalars));
 }
 
 void GraphBuilder::makeCollective(Operation *op) {
@@ -252,18 +326,26 @@ void GraphBuilder::makeTask(Stage &stage) {
     stream = actor::Stream::Compute;
     break;
   case Stage::Kind::Transfer:
-    order = ++nextOrder;
+    order = ++lastOrder[stage.phase];
     name = (stage.ops[0]->getName().stripDialect() + " " +
             std::to_string(order) + " " + sourceName(stage.ops[0]->getLoc()))
                .str();
-    stream = actor::Stream::Comm;
+    // A graph without phases keeps one order of all communications.
+    stream =
+        stages.getPhases().hasMicroBatches() && comm::isTransfer(stage.ops[0])
+            ? actor::Stream::Transfer
+            : actor::Stream::Comm;
     break;
   }
   // A chain's location is its first op's: the launches keep their own.
   Location loc = locations.empty() ? function.getLoc() : locations.front();
+  StringAttr phase;
+  if (stages.getPhases().hasMicroBatches())
+    phase =
+        builder.getStringAttr(stages.getPhases().getPhases()[stage.phase].name);
   auto task = actor::TaskOp::create(
       builder, loc, builder.getStringAttr(name), stage.placement,
-      actor::StreamAttr::get(builder.getContext(), stream),
+      actor::StreamAttr::get(builder.getContext(), stream), phase,
       builder.getI64IntegerAttr(order), waits.lookup(&stage),
       posts.lookup(&stage));
   OpBuilder::InsertionGuard guard(builder);
@@ -271,6 +353,8 @@ void GraphBuilder::makeTask(Stage &stage) {
   for (Operation *op : stage.ops) {
     if (auto kernel = dyn_cast<comm::KernelOp>(op))
       makeLaunch(kernel);
+    else if (auto accumulate = dyn_cast<comm::AccumulateOp>(op))
+      makeLaunch(accumulate);
     else if (auto input = dyn_cast<comm::InputOp>(op))
       actor::ReadPortOp::create(builder, op->getLoc(), input.getNameAttr(),
                                 buffers.lookup(input.getResult()),
@@ -286,10 +370,16 @@ void GraphBuilder::makeTask(Stage &stage) {
 }
 
 FailureOr<actor::GraphOp> GraphBuilder::build() {
+  FailureOr<ChunkSchedule> made =
+      ChunkSchedule::make(function, stages.getPhases());
+  if (failed(made))
+    return failure();
+  schedule = std::move(*made);
   builder.setInsertionPoint(function);
   auto graph = actor::GraphOp::create(builder, function.getLoc(),
                                       function.getName(), IntegerAttr());
   builder.createBlock(&graph.getBody());
+  makePhases();
   if (failed(makeBuffers()))
     return failure();
   for (const std::unique_ptr<Stage> &stage : stages.getStages())

@@ -11,6 +11,9 @@
 
 #include "Outline.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -123,5 +126,70 @@ OutlinedKernel KernelOutliner::outline(comm::KernelOp kernel) {
     place->second = FlatSymbolRefAttr::get(function.getNameAttr());
   }
   result.symbol = place->second;
+  return result;
+}
+
+static Value combine(OpBuilder &builder, Location loc, comm::Reducer reducer,
+                     Value a, Value b) {
+  bool isFloat = isa<FloatType>(a.getType());
+  switch (reducer) {
+  case comm::Reducer::Sum:
+    return isFloat ? Value(arith::AddFOp::create(builder, loc, a, b))
+                   : Value(arith::AddIOp::create(builder, loc, a, b));
+  case comm::Reducer::Max:
+    return isFloat ? Value(arith::MaximumFOp::create(builder, loc, a, b))
+                   : Value(arith::MaxSIOp::create(builder, loc, a, b));
+  case comm::Reducer::Min:
+    return isFloat ? Value(arith::MinimumFOp::create(builder, loc, a, b))
+                   : Value(arith::MinSIOp::create(builder, loc, a, b));
+  case comm::Reducer::Prod:
+    return isFloat ? Value(arith::MulFOp::create(builder, loc, a, b))
+                   : Value(arith::MulIOp::create(builder, loc, a, b));
+  }
+  llvm_unreachable("covered switch");
+}
+
+OutlinedKernel KernelOutliner::outline(comm::AccumulateOp op) {
+  Location loc = op.getLoc();
+  OpBuilder builder(op);
+  auto type = cast<RankedTensorType>(op.getType());
+  Value microBatch = comm::ScalarOp::create(
+      builder, loc, builder.getIndexType(),
+      comm::ScalarAttr::get(op.getContext(), comm::ScalarKind::Coordinate, 0,
+                            op.getPlacementAttr(), {0}, {1}));
+  auto kernel = comm::KernelOp::create(
+      builder, loc, TypeRange{type},
+      builder.getStringAttr("accumulate_" +
+                            stringifyReducer(op.getReducer()).str()),
+      op.getPlacementAttr(),
+      ValueRange{op.getValue(), op.getValue(), microBatch}, op.getExtents());
+  Block *body = builder.createBlock(&kernel.getBody(), {},
+                                    {type, type, builder.getIndexType()},
+                                    {loc, loc, loc});
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        body->getArgument(2), zero);
+  SmallVector<OpFoldResult> extents =
+      tensor::getMixedSizes(builder, loc, body->getArgument(1));
+  Value empty =
+      tensor::EmptyOp::create(builder, loc, extents, type.getElementType());
+  AffineMap identity =
+      AffineMap::getMultiDimIdentityMap(type.getRank(), op.getContext());
+  SmallVector<utils::IteratorType> iterators(type.getRank(),
+                                             utils::IteratorType::parallel);
+  auto generic = linalg::GenericOp::create(
+      builder, loc, type, body->getArguments().take_front(2), empty,
+      {identity, identity, identity}, iterators,
+      [&](OpBuilder &inner, Location innerLoc, ValueRange arguments) {
+        Value sum = combine(inner, innerLoc, op.getReducer(), arguments[0],
+                            arguments[1]);
+        Value next = arith::SelectOp::create(inner, innerLoc, isFirst,
+                                             arguments[1], sum);
+        linalg::YieldOp::create(inner, innerLoc, next);
+      });
+  comm::YieldOp::create(builder, loc, generic.getResults());
+  OutlinedKernel result = outline(kernel);
+  kernel.erase();
+  microBatch.getDefiningOp()->erase();
   return result;
 }

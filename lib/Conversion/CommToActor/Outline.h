@@ -37,6 +37,10 @@ public:
   /// and results with dynamic dimensions carry `oneflow.extents`: per dimension
   /// the number of the scalar argument that holds its extent, or -1.
   OutlinedKernel outline(comm::KernelOp kernel);
+  /// The function that combines an accumulation so far (first argument) with
+  /// the value of a micro-batch (second); the first micro-batch replaces it.
+  /// Its result may take the place of its first argument.
+  OutlinedKernel outline(comm::AccumulateOp op);
 
   /// Erases `program`, whose name `graph` has: kernels made later must not take
   /// it.

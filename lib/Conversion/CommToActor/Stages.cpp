@@ -18,7 +18,7 @@
 using namespace mlir;
 using namespace oneflow;
 
-Stages::Stages(func::FuncOp function) : function(function) {
+Stages::Stages(func::FuncOp function) : function(function), phases(function) {
   assignDepths();
   assignUpdates();
   makeStages();
@@ -70,30 +70,34 @@ void Stages::assignUpdates() {
   }
 }
 
-Stage *Stages::addStage(Stage::Kind kind, FlatSymbolRefAttr placement) {
+Stage *Stages::addStage(Stage::Kind kind, FlatSymbolRefAttr placement,
+                        unsigned phase) {
   stages.push_back(std::make_unique<Stage>());
   stages.back()->kind = kind;
   stages.back()->placement = placement;
+  stages.back()->phase = phase;
   return stages.back().get();
 }
 
 void Stages::makeStages() {
   // Chains and transfers by depth; inputs go before, outputs behind.
   struct Level {
-    std::map<std::string, Stage *> chains;
+    // By phase, since those of one depth depend on each other in that order.
+    std::map<std::pair<unsigned, std::string>, Stage *> chains;
     SmallVector<Operation *> transfers;
   };
   std::map<unsigned, Level> levels;
   auto addTo = [&](Stage::Kind kind, FlatSymbolRefAttr placement,
                    Operation *op) {
-    Stage *stage = addStage(kind, placement);
+    Stage *stage = addStage(kind, placement, phases.of(op));
     stage->ops.push_back(op);
     stageOf[op] = stage;
   };
-  auto chainAt = [&](unsigned depth, FlatSymbolRefAttr placement) {
-    Stage *&chain = levels[depth].chains[placement.getValue().str()];
+  auto chainAt = [&](unsigned depth, FlatSymbolRefAttr placement,
+                     unsigned phase) {
+    Stage *&chain = levels[depth].chains[{phase, placement.getValue().str()}];
     if (!chain)
-      chain = addStage(Stage::Kind::Chain, placement);
+      chain = addStage(Stage::Kind::Chain, placement, phase);
     return chain;
   };
 
@@ -101,17 +105,16 @@ void Stages::makeStages() {
     addTo(Stage::Kind::Input, input.getLayout().getPlacement(), input);
   size_t inputCount = stages.size();
   for (Operation &op : function.getBody().front()) {
-    if (auto kernel = dyn_cast<comm::KernelOp>(op)) {
-      Stage *chain = chainAt(operandDepth(&op), kernel.getPlacementAttr());
+    if (isa<comm::KernelOp, comm::AccumulateOp>(op)) {
+      Stage *chain =
+          chainAt(operandDepth(&op), comm::placementOf(&op), phases.of(&op));
       chain->ops.push_back(&op);
       stageOf[&op] = chain;
     } else if (comm::isCommunication(&op)) {
       levels[operandDepth(&op)].transfers.push_back(&op);
     } else if (auto update = dyn_cast<comm::UpdateOp>(op)) {
-      auto variable = SymbolTable::lookupNearestSymbolFrom<VariableOp>(
-          update, update.getVariableAttr());
-      Stage *chain =
-          chainAt(updateDepths.lookup(&op), variable.getPlacementAttr());
+      Stage *chain = chainAt(updateDepths.lookup(&op), comm::placementOf(&op),
+                             phases.of(&op));
       chain->updates.push_back(update);
       stageOf[&op] = chain;
     }
@@ -156,11 +159,14 @@ SmallVector<Stage *> Stages::getConsumers(Value value) const {
 }
 
 SmallVector<std::pair<Stage *, Stage *>> Stages::getUnorderedUpdates() const {
-  // reaches[a] holds every stage that is ordered behind a by values alone.
+  // reaches[a] holds every stage that is ordered behind a by values alone, and
+  // by way of its own ranks: what others do is not seen when memory is planned.
   std::vector<llvm::BitVector> reaches(stages.size(),
                                        llvm::BitVector(stages.size()));
   for (const std::unique_ptr<Stage> &stage : llvm::reverse(stages)) {
     llvm::BitVector &reach = reaches[stage->index];
+    if (stage->kind == Stage::Kind::Transfer && comm::isTransfer(stage->ops[0]))
+      continue;
     for (Operation *op : stage->ops)
       for (Value result : op->getResults())
         for (Stage *consumer : getConsumers(result))

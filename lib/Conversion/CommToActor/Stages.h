@@ -13,7 +13,7 @@
 #ifndef ONEFLOW_LIB_CONVERSION_COMMTOACTOR_STAGES_H
 #define ONEFLOW_LIB_CONVERSION_COMMTOACTOR_STAGES_H
 
-#include "oneflow/Dialect/Comm/IR/Comm.h"
+#include "oneflow/Dialect/Comm/Transforms/Phases.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -28,7 +28,10 @@ struct Stage {
 
   Kind kind;
   mlir::FlatSymbolRefAttr placement;
-  /// Kernels in program order, or the single input, transfer or output.
+  /// In Phases.
+  unsigned phase = 0;
+  /// Kernels and accumulations in program order, or the single input, transfer
+  /// or output.
   mlir::SmallVector<mlir::Operation *> ops;
   /// Variables that get their new value when the kernels are done.
   mlir::SmallVector<comm::UpdateOp> updates;
@@ -36,12 +39,14 @@ struct Stage {
 };
 
 /// The stages of a function. A kernel's depth is the largest number of
-/// communications on a way to it; kernels of one depth and placement make one
+/// communications on a way to it; kernels of one depth and phase make one
 /// chain, so that a chain never waits in its middle. The updates of a variable
 /// come in a chain no shallower than any reader of the old value.
 class Stages {
 public:
   explicit Stages(mlir::func::FuncOp function);
+
+  const comm::Phases &getPhases() const { return phases; }
 
   /// In an order that respects all dependences.
   llvm::ArrayRef<std::unique_ptr<Stage>> getStages() const { return stages; }
@@ -58,9 +63,11 @@ private:
   void assignDepths();
   void assignUpdates();
   void makeStages();
-  Stage *addStage(Stage::Kind kind, mlir::FlatSymbolRefAttr placement);
+  Stage *addStage(Stage::Kind kind, mlir::FlatSymbolRefAttr placement,
+                  unsigned phase);
 
   mlir::func::FuncOp function;
+  comm::Phases phases;
   /// Of values that are not variables.
   llvm::DenseMap<mlir::Value, unsigned> depths;
   /// Of updates: the chain they come in.

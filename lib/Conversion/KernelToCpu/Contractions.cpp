@@ -144,8 +144,10 @@ KernelEmitter::ContractionShape KernelEmitter::contractionShape(Stage &stage) {
     shape.tileRows = std::max<int64_t>(1, shape.rows.factor);
   shape.blockRows = kBlockRows / shape.tileRows * shape.tileRows;
   if (shape.rows.isStatic() && shape.rows.factor <= kBlockRows)
-    shape.blockRows = (shape.rows.factor + shape.tileRows - 1) /
-                      shape.tileRows * shape.tileRows;
+    // Without rows there are no items, but a block has a size.
+    shape.blockRows = std::max<int64_t>(
+        shape.tileRows, (shape.rows.factor + shape.tileRows - 1) /
+                            shape.tileRows * shape.tileRows);
 
   OpOperand *operand = op.getDpsInputOperand(shape.dims.b);
   AffineMap map = op.getMatchingIndexingMap(operand);

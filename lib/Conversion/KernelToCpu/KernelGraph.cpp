@@ -189,6 +189,17 @@ Extents KernelGraph::shapeOf(Value tensor) {
       setDynamic(dim, from[dim]);
   } else if (auto insert = dyn_cast<tensor::InsertSliceOp>(op)) {
     shape = shapeOf(insert.getDest());
+  } else if (auto pad = dyn_cast<tensor::PadOp>(op);
+             pad &&
+             llvm::all_of(llvm::seq<int64_t>(0, type.getRank()),
+                          [&](int64_t dim) {
+                            return !type.isDynamicDim(dim) ||
+                                   (isZeroInteger(pad.getMixedLowPad()[dim]) &&
+                                    isZeroInteger(pad.getMixedHighPad()[dim]));
+                          })) {
+    Extents from = shapeOf(pad.getSource());
+    for (unsigned dim = 0; dim < shape.size(); ++dim)
+      setDynamic(dim, from[dim]);
   } else if (auto castOp = dyn_cast<tensor::CastOp>(op)) {
     Extents from = shapeOf(castOp.getSource());
     for (unsigned dim = 0; dim < shape.size(); ++dim)

@@ -12,6 +12,8 @@
 #include "KernelBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace oneflow;
@@ -27,18 +29,29 @@ Value ScalarValues::get(ScalarAttr scalar, Location loc) {
   return value;
 }
 
+bool oneflow::isEmpty(RankedTensorType type) {
+  return llvm::is_contained(type.getShape(), 0);
+}
+
 RankKernelBuilder::RankKernelBuilder(ScalarValues &scalars, Location loc,
-                                     ValueRange tensors,
+                                     ValueRange outside,
                                      std::vector<LocalShape> operands,
                                      std::vector<LocalShape> results)
-    : scalars(scalars), loc(loc), inputs(tensors),
-      operands(std::move(operands)), results(std::move(results)),
-      block(std::make_unique<Block>()), body(loc.getContext()) {
+    : scalars(scalars), loc(loc), operands(std::move(operands)),
+      results(std::move(results)), block(std::make_unique<Block>()),
+      body(loc.getContext()) {
   // Not atBlockEnd: it asks the block's region, which there is none yet, for
   // the context.
   body.setInsertionPointToEnd(block.get());
-  for (Value tensor : tensors)
-    block->addArgument(tensor.getType(), loc);
+  for (Value tensor : outside) {
+    // An input that nothing takes would vanish from what callers hand in.
+    bool isNeeded = !isEmpty(cast<RankedTensorType>(tensor.getType())) ||
+                    isa_and_nonnull<comm::InputOp>(tensor.getDefiningOp());
+    tensors.push_back(isNeeded ? block->addArgument(tensor.getType(), loc)
+                               : Value());
+    if (isNeeded)
+      inputs.push_back(tensor);
+  }
 }
 
 RankKernelBuilder::~RankKernelBuilder() = default;
@@ -67,7 +80,21 @@ RankKernelBuilder::getExtents(const LocalShape &shape) {
 }
 
 Value RankKernelBuilder::getOperand(unsigned index) {
-  return block->getArgument(index);
+  if (!tensors[index])
+    tensors[index] = makeZeros(operands[index]);
+  return tensors[index];
+}
+
+Value RankKernelBuilder::makeZeros(const LocalShape &shape) {
+  Type element = shape.getType().getElementType();
+  Value zero = arith::ConstantOp::create(body, loc, body.getZeroAttr(element));
+  Value empty = tensor::EmptyOp::create(body, loc, getExtents(shape), element);
+  return linalg::FillOp::create(body, loc, zero, empty).getResult(0);
+}
+
+SmallVector<Value> RankKernelBuilder::makeZeros() {
+  return llvm::map_to_vector(
+      results, [&](const LocalShape &shape) { return makeZeros(shape); });
 }
 
 RankedTensorType RankKernelBuilder::getResultType(unsigned index) {

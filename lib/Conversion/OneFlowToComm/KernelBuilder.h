@@ -33,7 +33,12 @@ private:
   llvm::DenseMap<mlir::Attribute, mlir::Value> values;
 };
 
-/// One kernel under construction; see LocalView for what ops ask of it.
+/// Whether a tensor of `type` has no element, whatever its other extents.
+bool isEmpty(mlir::RankedTensorType type);
+
+/// One kernel under construction; see LocalView for what ops ask of it. Tensors
+/// without elements do not come from other kernels: the kernel makes its own,
+/// so that it neither waits for them nor needs memory for them.
 class RankKernelBuilder : public LocalView {
 public:
   RankKernelBuilder(ScalarValues &scalars, mlir::Location loc,
@@ -47,6 +52,8 @@ public:
   mlir::Value getScalar(comm::ScalarAttr scalar);
   /// Extents of a local shape, inside the kernel.
   mlir::SmallVector<mlir::OpFoldResult> getExtents(const LocalShape &shape);
+  /// Tensors of the results' shapes that hold zeros.
+  mlir::SmallVector<mlir::Value> makeZeros();
 
   /// Ends the body with `values` and makes the op at the builder's place.
   comm::KernelOp finish(mlir::OpBuilder &builder, llvm::StringRef name,
@@ -62,10 +69,14 @@ public:
 
 private:
   mlir::OpFoldResult getOffset(const LocalShape &shape, unsigned dim);
+  mlir::Value makeZeros(const LocalShape &shape);
 
   ScalarValues &scalars;
   mlir::Location loc;
   mlir::SmallVector<mlir::Value> inputs;
+  /// The tensors in the body; null where one is without elements and was not
+  /// asked for yet.
+  mlir::SmallVector<mlir::Value> tensors;
   std::vector<LocalShape> operands, results;
   std::unique_ptr<mlir::Block> block;
   mlir::OpBuilder body;

@@ -42,6 +42,7 @@ public:
 private:
   LogicalResult convert(SpreadOpInterface op);
   LogicalResult convertBoxing(BoxingOp op);
+  LogicalResult convertEmptyBoxing(BoxingOp op, bool sameRanks);
   LogicalResult convertOneAxis(BoxingOp op, unsigned axis,
                                const sbp::NdSbp &from, const sbp::NdSbp &to);
   LogicalResult convertToKernel(SpreadOpInterface op);
@@ -90,6 +91,10 @@ LogicalResult FunctionConverter::run() {
     if (!placement || !spread.getSignatureAttr())
       return op->emitOpError("expected a placement and a signature: run "
                              "--oneflow-place and --oneflow-infer-sbp first");
+    for (Type type : op->getResultTypes())
+      if (!cast<RankedTensorType>(type).hasStaticShape())
+        return op->emitOpError("expected static logical shapes, got: ")
+               << type << "; oneflow-infer-shapes fills them in";
     builder.setInsertionPoint(op);
     if (failed(convert(spread)))
       return failure();
@@ -127,9 +132,12 @@ LogicalResult FunctionConverter::convert(SpreadOpInterface op) {
       })
       .Case([&](OutputOp output) {
         NdSbpAttr sbp = signature.getOperands()[0];
-        comm::OutputOp::create(builder, loc, output.getNameAttr(),
-                               getLayout(output.getValue(), sbp, on),
-                               local.lookup(output.getValue()));
+        auto made =
+            comm::OutputOp::create(builder, loc, output.getNameAttr(),
+                                   getLayout(output.getValue(), sbp, on),
+                                   local.lookup(output.getValue()));
+        if (output->hasAttr("oneflow.gradient"))
+          made->setAttr("oneflow.gradient", builder.getUnitAttr());
         return success();
       })
       .Case([&](GradientOp gradient) -> LogicalResult {
@@ -162,7 +170,13 @@ LogicalResult FunctionConverter::convertToKernel(SpreadOpInterface op) {
     results.push_back(getShape(op, result, sbp));
   RankKernelBuilder kernel(scalars, op->getLoc(), tensors, std::move(operands),
                            std::move(results));
-  auto values = localOp.buildLocal(kernel.getBody(), kernel);
+  // Nothing to compute, whatever the op.
+  bool isNothing = llvm::all_of(op->getResultTypes(), [](Type type) {
+    return isEmpty(cast<RankedTensorType>(type));
+  });
+  FailureOr<SmallVector<Value>> values =
+      isNothing ? kernel.makeZeros()
+                : localOp.buildLocal(kernel.getBody(), kernel);
   if (failed(values))
     return failure();
   comm::KernelOp made =
@@ -191,28 +205,56 @@ LogicalResult FunctionConverter::convertBoxing(BoxingOp op) {
   FlatSymbolRefAttr on = op.getPlacementAttr();
   FlatSymbolRefAttr source = op.getSourceAttr() ? op.getSourceAttr() : on;
 
-  if (isSameRanks(lookupPlacement(op, source), placement)) {
-    if (from == to) {
-      local[op.getResult()] = local.lookup(op.getValue());
-      return success();
-    }
+  bool sameRanks = isSameRanks(lookupPlacement(op, source), placement);
+  if (sameRanks && from == to) {
+    local[op.getResult()] = local.lookup(op.getValue());
+    return success();
+  }
+  Value value = local.lookup(op.getValue());
+  // Between other ranks an input still has to be taken by its own.
+  if (isEmpty(op.getType()) &&
+      (sameRanks || !value.getDefiningOp<comm::InputOp>()))
+    return convertEmptyBoxing(op, sameRanks);
+  if (sameRanks)
     if (std::optional<int64_t> axis = sbp::collectiveAxis(from, to))
       return convertOneAxis(op, static_cast<unsigned>(*axis), from, to);
-  }
   LocalShape shape = getShape(op, op.getResult(), toAttr);
   local[op.getResult()] = comm::ExchangeOp::create(
-      builder, loc, shape.getType(), local.lookup(op.getValue()),
+      builder, loc, shape.getType(), value,
       getLayout(op.getValue(), fromAttr, source),
       getLayout(op.getResult(), toAttr, on), getExtentValues(shape, loc));
   return success();
 }
 
-/// The element that a reduction ignores, as an attribute of `type`.
+/// A tensor without elements: every rank makes its part itself.
+LogicalResult FunctionConverter::convertEmptyBoxing(BoxingOp op,
+                                                    bool sameRanks) {
+  SignatureAttr signature = op.getSignatureAttr();
+  LocalShape target = getShape(op, op.getResult(), signature.getResults()[0]);
+  SmallVector<Value> operands;
+  std::vector<LocalShape> shapes;
+  if (sameRanks) {
+    operands.push_back(local.lookup(op.getValue()));
+    shapes.push_back(getShape(op, op.getValue(), signature.getOperands()[0]));
+  }
+  RankKernelBuilder kernel(scalars, op.getLoc(), operands, std::move(shapes),
+                           {target});
+  comm::KernelOp made = kernel.finish(
+      builder, nameOf(op), op.getPlacementAttr(), kernel.makeZeros());
+  local[op.getResult()] = made.getResult(0);
+  return success();
+}
+
+/// The element that a reduction ignores, as an attribute of `type`. Booleans
+/// are unsigned: as a signed number true would be less than false.
 static TypedAttr neutralElement(OpBuilder &builder, Type type,
                                 sbp::Reducer reducer) {
   if (auto floating = dyn_cast<FloatType>(type))
     return builder.getFloatAttr(floating, sbp::neutralElement(reducer));
   unsigned width = type.getIntOrFloatBitWidth();
+  if (width == 1)
+    return builder.getBoolAttr(reducer == sbp::Reducer::Prod ||
+                               reducer == sbp::Reducer::Min);
   switch (reducer) {
   case sbp::Reducer::Sum:
     return builder.getIntegerAttr(type, 0);
@@ -245,6 +287,13 @@ LogicalResult FunctionConverter::convertOneAxis(BoxingOp op, unsigned axis,
   };
   Value &result = local[op.getResult()];
 
+  if (axis == 0 && placement.hasTimeAxis() && from.isPartial() &&
+      to.isBroadcast()) {
+    result =
+        comm::AccumulateOp::create(builder, loc, target.getType(),
+                                   reducer(from.reducer), value, on, extents);
+    return success();
+  }
   if (from.isPartial() && to.isBroadcast()) {
     result =
         comm::AllReduceOp::create(builder, loc, target.getType(), value, on,

@@ -17,7 +17,7 @@
 // NONE-DAG: %[[ZERO:.*]] = oneflow.constant dense<0.000000e+00> : tensor<2x2xf32>
 // NONE: %[[G:.*]] = oneflow.concat %[[G0]], %[[G1]], %[[ZERO]] dim 0
 // NONE-SAME: -> tensor<5x2xf32>
-// NONE: oneflow.output "w.gradient" %[[G]] : tensor<5x2xf32>
+// NONE: oneflow.output "w.gradient" %[[G]] {oneflow.gradient} : tensor<5x2xf32>
 // NONE: oneflow.output "v.gradient"
 // NONE-NOT: oneflow.output
 oneflow.variable @w.0 part of "w" [5, 2] at dim 0 offset 0 : tensor<2x2xf32> {trainable}

@@ -33,8 +33,8 @@
 // ADAMW: oneflow.update @w.second_moment, %[[M2]]
 
 // NONE-NOT: oneflow.variable @optimizer
-// NONE: oneflow.output "w.gradient" %{{.*}} : tensor<4x3xf32>
-// NONE: oneflow.output "b.gradient" %{{.*}} : tensor<3xf16>
+// NONE: oneflow.output "w.gradient" %{{.*}} {oneflow.gradient} : tensor<4x3xf32>
+// NONE: oneflow.output "b.gradient" %{{.*}} {oneflow.gradient} : tensor<3xf16>
 // NONE-NOT: oneflow.gradient
 oneflow.variable @w : tensor<4x3xf32> {trainable}
 oneflow.variable @b : tensor<3xf16> {trainable}

@@ -61,3 +61,26 @@ func.func @pinned(%x: tensor<2x3x4xf32>) -> tensor<24xf32> {
   %1 = oneflow.reshape %0 on @mesh : (tensor<6x4xf32>) -> tensor<24xf32>
   return %1 : tensor<24xf32>
 }
+
+// -----
+
+// By way of a type that holds every value nothing is lost; by way of a narrower one
+// something is, and both casts stay.
+// CHECK-LABEL: func @cast_chains
+// CHECK-SAME: %[[B:.*]]: tensor<4xbf16>, %[[F:.*]]: tensor<4xf32>, %[[H:.*]]: tensor<4xf16>
+func.func @cast_chains(%b: tensor<4xbf16>, %f: tensor<4xf32>, %h: tensor<4xf16>)
+    -> (tensor<4xbf16>, tensor<4xf32>, tensor<4xf16>, tensor<4xbf16>) {
+  // CHECK-DAG: %[[LOW:.*]] = oneflow.cast %[[F]] : (tensor<4xf32>) -> tensor<4xbf16>
+  // CHECK-DAG: %[[ROUNDED:.*]] = oneflow.cast %[[LOW]] : (tensor<4xbf16>) -> tensor<4xf32>
+  // CHECK-DAG: %[[DIRECT:.*]] = oneflow.cast %[[B]] : (tensor<4xbf16>) -> tensor<4xf16>
+  // CHECK-DAG: %[[OTHER:.*]] = oneflow.cast %[[H]] : (tensor<4xf16>) -> tensor<4xbf16>
+  // CHECK: return %[[B]], %[[ROUNDED]], %[[DIRECT]], %[[OTHER]]
+  %0 = oneflow.cast %b : (tensor<4xbf16>) -> tensor<4xf32>
+  %1 = oneflow.cast %0 : (tensor<4xf32>) -> tensor<4xbf16>
+  %2 = oneflow.cast %f : (tensor<4xf32>) -> tensor<4xbf16>
+  %3 = oneflow.cast %2 : (tensor<4xbf16>) -> tensor<4xf32>
+  %4 = oneflow.cast %0 : (tensor<4xf32>) -> tensor<4xf16>
+  %5 = oneflow.cast %h : (tensor<4xf16>) -> tensor<4xf64>
+  %6 = oneflow.cast %5 : (tensor<4xf64>) -> tensor<4xbf16>
+  return %1, %3, %4, %6 : tensor<4xbf16>, tensor<4xf32>, tensor<4xf16>, tensor<4xbf16>
+}

@@ -42,3 +42,13 @@ func.func @argument(%x: tensor<4xf32>) {
   %y = oneflow.relu %x on @mesh sbp ([S(0)]) -> ([S(0)]) : tensor<4xf32>
   return
 }
+
+// -----
+
+oneflow.placement @mesh cpu [p = 2]
+func.func @dynamic() {
+  // expected-error@+1 {{expected static shapes, got: 'tensor<?xf32>'; oneflow-infer-shapes fills them in}}
+  %x = oneflow.input "x" on @mesh sbp () -> ([B]) : tensor<?xf32>
+  %y = oneflow.relu %x on @mesh sbp ([S(0)]) -> ([S(0)]) : tensor<?xf32>
+  return
+}

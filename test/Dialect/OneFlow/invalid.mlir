@@ -7,12 +7,12 @@ oneflow.placement @mesh cpu []
 
 // -----
 
-// expected-error @+1 {{placement_c2: expected positive sizes whose product is below 2^31, got: 0}}
+// expected-error @+1 {{placement_c2: expected positive sizes whose product is at most 1048576, got: 0}}
 oneflow.placement @mesh cpu [dp = 0]
 
 // -----
 
-// expected-error @+1 {{placement_c2: expected positive sizes whose product is below 2^31}}
+// expected-error @+1 {{placement_c2: expected positive sizes whose product is at most 1048576}}
 oneflow.placement @mesh cpu [dp = 65536, tp = 65536]
 
 // -----
@@ -346,3 +346,8 @@ func.func @f(%p: tensor<4xf32>, %step: tensor<1xi64>, %rate: tensor<f32>) {
   %0:3 = oneflow.adamw_update %p, %p, %p, %p, %step, %rate {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<1xi64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
+
+// -----
+
+// expected-error @+1 {{expected ranks below 1048576, got 2 from 1048575 on}}
+oneflow.placement @mesh cpu [dp = 2] from 1048575

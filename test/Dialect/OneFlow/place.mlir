@@ -38,3 +38,14 @@ func.func @f() {
   oneflow.output "z" %1 : tensor<4xf32>
   return
 }
+
+// -----
+
+// The name of the placement is another where a variable has it.
+
+// CHECK-LABEL: module
+// CHECK: oneflow.placement @mesh_1 cuda [dp = 2, tp = 3]
+// CHECK: oneflow.variable @mesh on @mesh_1 : tensor<4xf32>
+// CHECK: oneflow.variable @mesh_0 on @mesh_1 : tensor<4xf32>
+oneflow.variable @mesh : tensor<4xf32>
+oneflow.variable @mesh_0 : tensor<4xf32>

@@ -383,3 +383,52 @@ func.func @main() {
   oneflow.output "b" %b : tensor<3x2xf32>
   return
 }
+
+// -----
+
+// The variable, the product or a cut is pinned.
+// CHECK-NOT: part of
+// CHECK: oneflow.read @w
+oneflow.variable @w : tensor<2x4xf32> {oneflow.sbp = ["S(1)@tp"], trainable}
+func.func @variable() {
+  %x = oneflow.input "x" : tensor<3x2xf32>
+  %w = oneflow.read @w : tensor<2x4xf32>
+  %0 = oneflow.matmul %x, %w : (tensor<3x2xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>
+  %a = oneflow.slice %0 offsets [0, 0] sizes [3, 2] strides [1, 1] : (tensor<3x4xf32>) -> tensor<3x2xf32>
+  oneflow.output "a" %a : tensor<3x2xf32>
+  %b = oneflow.slice %0 offsets [0, 2] sizes [3, 2] strides [1, 1] : (tensor<3x4xf32>) -> tensor<3x2xf32>
+  oneflow.output "b" %b : tensor<3x2xf32>
+  return
+}
+
+// -----
+
+// CHECK-NOT: part of
+// CHECK: oneflow.read @w
+oneflow.variable @w : tensor<2x4xf32> {trainable}
+func.func @product() {
+  %x = oneflow.input "x" : tensor<3x2xf32>
+  %w = oneflow.read @w : tensor<2x4xf32>
+  %0 = oneflow.matmul %x, %w {oneflow.sbp = ["in1=S(1)@tp"]} : (tensor<3x2xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>
+  %a = oneflow.slice %0 offsets [0, 0] sizes [3, 2] strides [1, 1] : (tensor<3x4xf32>) -> tensor<3x2xf32>
+  oneflow.output "a" %a : tensor<3x2xf32>
+  %b = oneflow.slice %0 offsets [0, 2] sizes [3, 2] strides [1, 1] : (tensor<3x4xf32>) -> tensor<3x2xf32>
+  oneflow.output "b" %b : tensor<3x2xf32>
+  return
+}
+
+// -----
+
+// CHECK-NOT: part of
+// CHECK: oneflow.read @w
+oneflow.variable @w : tensor<2x4xf32> {trainable}
+func.func @cut() {
+  %x = oneflow.input "x" : tensor<3x2xf32>
+  %w = oneflow.read @w : tensor<2x4xf32>
+  %0 = oneflow.matmul %x, %w : (tensor<3x2xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>
+  %a = oneflow.slice %0 offsets [0, 0] sizes [3, 2] strides [1, 1] {oneflow.sbp = ["in0=S(1)@tp"]} : (tensor<3x4xf32>) -> tensor<3x2xf32>
+  oneflow.output "a" %a : tensor<3x2xf32>
+  %b = oneflow.slice %0 offsets [0, 2] sizes [3, 2] strides [1, 1] : (tensor<3x4xf32>) -> tensor<3x2xf32>
+  oneflow.output "b" %b : tensor<3x2xf32>
+  return
+}

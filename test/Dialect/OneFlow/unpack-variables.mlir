@@ -15,12 +15,12 @@ oneflow.variable @b : tensor<6xf32> = dense<0.5> : tensor<6xf32> {trainable}
 // CHECK-DAG: %[[W1:.*]] = oneflow.read @w.1
 // CHECK-DAG: %[[W2:.*]] = oneflow.read @w.2
 // CHECK-DAG: %[[B2:.*]] = oneflow.read @b.2
-// CHECK-DAG: %[[M0:.*]] = oneflow.matmul %[[X]], %[[W0]] : (tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
-// CHECK-DAG: %[[M1:.*]] = oneflow.matmul %[[X]], %[[W1]]
-// CHECK-DAG: %[[M2:.*]] = oneflow.matmul %[[X]], %[[W2]]
+// CHECK-DAG: %[[M0:.*]] = oneflow.matmul %[[X]], %[[W0]] {oneflow.packed = [[PRODUCT:.*]] : i64} : (tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
+// CHECK-DAG: %[[M1:.*]] = oneflow.matmul %[[X]], %[[W1]] {oneflow.packed = [[PRODUCT]] : i64}
+// CHECK-DAG: %[[M2:.*]] = oneflow.matmul %[[X]], %[[W2]] {oneflow.packed = [[PRODUCT]] : i64}
 // CHECK-DAG: %[[Q:.*]] = oneflow.add %[[M0]]
 // CHECK-DAG: %[[K:.*]] = oneflow.add %[[M1]]
-// CHECK-DAG: %[[V:.*]] = oneflow.add %[[M2]], %[[B2]] : (tensor<4x2xf32>, tensor<2xf32>) -> tensor<4x2xf32>
+// CHECK-DAG: %[[V:.*]] = oneflow.add %[[M2]], %[[B2]] {oneflow.packed = [[SUM:.*]] : i64} : (tensor<4x2xf32>, tensor<2xf32>) -> tensor<4x2xf32>
 // CHECK-NOT: oneflow.slice
 // CHECK: oneflow.output "q" %[[Q]]
 // CHECK: oneflow.output "k" %[[K]]
@@ -51,8 +51,8 @@ oneflow.variable @w : tensor<8x3xf32> {trainable}
 // CHECK-LABEL: func @grouped_queries
 // CHECK-DAG: oneflow.constant dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]>
 // CHECK-DAG: oneflow.constant dense<[7.000000e+00, 8.000000e+00]>
-// CHECK-DAG: oneflow.matmul {{.*}} {transpose_rhs} : (tensor<5x3xf32>, tensor<4x3xf32>) -> tensor<5x4xf32>
-// CHECK-DAG: oneflow.add %{{.*}}, %{{.*}} : (tensor<4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
+// CHECK-DAG: oneflow.matmul {{.*}} {{{.*}}transpose_rhs} : (tensor<5x3xf32>, tensor<4x3xf32>) -> tensor<5x4xf32>
+// CHECK-DAG: oneflow.add %{{.*}}, %{{.*}} {{{.*}}} : (tensor<4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
 func.func @grouped_queries() {
   %x = oneflow.input "x" : tensor<5x3xf32>
   %w = oneflow.read @w : tensor<8x3xf32>
@@ -78,7 +78,7 @@ oneflow.variable @b : tensor<24xf32> {trainable}
 // CHECK-LABEL: func @factor
 // CHECK: oneflow.matmul {{.*}} -> tensor<2x5x8xf32>
 // CHECK: oneflow.reshape {{.*}} : (tensor<2x5x8xf32>) -> tensor<2x5x1x4x2xf32>
-// CHECK: oneflow.transpose {{.*}} [2, 0, 3, 1, 4] : (tensor<2x5x1x4x2xf32>) -> tensor<1x2x4x5x2xf32>
+// CHECK: oneflow.transpose {{.*}} [2, 0, 3, 1, 4]{{.*}} : (tensor<2x5x1x4x2xf32>) -> tensor<1x2x4x5x2xf32>
 // CHECK-NOT: oneflow.slice
 // CHECK-NOT: oneflow.gather
 // CHECK: oneflow.output "q" {{.*}} : tensor<1x2x4x5x2xf32>

@@ -223,3 +223,8 @@ oneflow.placement @mesh cpu [p = 2]
 oneflow.variable @w on @mesh storage [B] : tensor<6xf32>
 // expected-error@+1 {{is part of "w", which is also a variable's name}}
 oneflow.variable @w.0 part of "w" [6] at dim 0 offset 0 on @mesh storage [B] : tensor<6xf32>
+
+// -----
+
+// expected-error@+1 {{expected a placement, got none; oneflow-place gives every variable one}}
+oneflow.variable @w : tensor<6xf32>

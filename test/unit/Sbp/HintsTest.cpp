@@ -11,6 +11,7 @@
 
 #include "oneflow/Sbp/Hints.h"
 #include "oneflow/Sbp/CostModel.h"
+#include "oneflow/Sbp/Quoted.h"
 #include "oneflow/Sbp/Rule.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +63,7 @@ TEST(Hints, Endpoints) {
   EXPECT_EQ(hint->endpoint, Hint::Endpoint::Result);
   EXPECT_EQ(hint->index, 12u);
   // What is no endpoint belongs to the name.
-  for (const char *name : {"x:0", "x:in", "x:inner", "x:out0:y", "in0", "a:b"})
+  for (const char *name : {"x:0", "x:inner", "x:out0:y", "in0", "a:b"})
     EXPECT_EQ(parseHint(std::string(name) + "=B@dp")->pattern, name);
   EXPECT_EQ(parseHint("a:in0:out1=B@dp")->pattern, "a:in0");
   EXPECT_EQ(toString(Hint::Endpoint::Operand, 3), ":in3");
@@ -167,6 +168,44 @@ TEST(Hints, File) {
   EXPECT_NE(errors[0].reason.find("'Q'"), std::string::npos);
 }
 
+TEST(Hints, FilesOfOtherEditors) {
+  for (const char *text : {"\xef\xbb\xbfw=B@p\nx=B@p", "w=B@p\rx=B@p\r",
+                           "w=B@p\r\nx=B@p\r\n", "w=B@p\nx=B@p\n"}) {
+    std::vector<HintFileError> errors;
+    std::vector<Hint> hints = parseHintFile(text, "f", errors);
+    EXPECT_TRUE(errors.empty()) << text;
+    ASSERT_EQ(hints.size(), 2u) << text;
+    EXPECT_EQ(hints[0].pattern, "w");
+    EXPECT_EQ(hints[1].describe(), "f:2 'x=B@p'");
+  }
+}
+
+TEST(Hints, EndpointsThatAreNone) {
+  for (const char *suffix : {":in-1", ":in", ":out", ":in+1", ":in1000000",
+                             ":out99999999999999999"}) {
+    std::string error;
+    EXPECT_FALSE(parseHint(std::string("w") + suffix + "=B@p", &error));
+    EXPECT_NE(error.find(std::string("expected :inN or :outN with N from 0 to "
+                                     "999999, got: '") +
+                         suffix + "'"),
+              std::string::npos)
+        << error;
+  }
+  // Names of tensors hold colons.
+  for (const char *name : {"w:0", "scope:input", "w:inner", "w:x"})
+    EXPECT_EQ(parseHint(std::string(name) + "=B@p")->pattern, name);
+}
+
+TEST(Hints, Quoted) {
+  EXPECT_EQ(inQuotes("fc1.\xc3\xa9"), "'fc1.\xc3\xa9'");
+  EXPECT_EQ(inQuotes(std::string_view("a\0b\x1b[1m\n", 8)),
+            "'a\\x00b\\x1b[1m\\x0a'");
+  EXPECT_EQ(inQuotes("\xff\xc3(\xc2\x85"), "'\\xff\\xc3(\\xc2\\x85'");
+  std::string cut = inQuotes(std::string(1000000, '\x01'));
+  EXPECT_LT(cut.size(), 160u);
+  EXPECT_NE(cut.find("bytes more"), std::string::npos);
+}
+
 TEST(Hints, Axes) {
   std::vector<std::string> axes = {"dp", "tp"};
   EXPECT_FALSE(checkAxes(*parseHint("w=B@tp"), axes));
@@ -190,6 +229,13 @@ TEST(Hints, Meshes) {
            {"2=dp", "expected AXIS=SIZE, separated by commas, got: '2=dp'"},
            {"dp=-1", "expected AXIS=SIZE, separated by commas, got: 'dp=-1'"},
            {"dp=0", "expected a positive size, got: 'dp=0'"},
+           {"dp=1048577",
+            "expected at most 1048576 ranks in all, got more with "
+            "'dp=1048577'"},
+           {"dp=9999999999999999999", "expected at most 1048576 ranks in all, "
+                                      "got more with 'dp=9999999999999999999'"},
+           {"a=1024,b=1024,c=2",
+            "expected at most 1048576 ranks in all, got more with 'c=2'"},
            {"a=1,a=2", "expected distinct axis names, got 'a' twice"}}) {
     std::string error;
     EXPECT_FALSE(parseMesh(text, &error)) << text;

@@ -58,7 +58,7 @@ SmallVector<Value> comm::getExtents(Value tensor) {
   }
   return llvm::TypeSwitch<Operation *, SmallVector<Value>>(op)
       .Case<InputOp, ReadOp, AllReduceOp, AllGatherOp, ReduceScatterOp,
-            AllToAllOp, ExchangeOp>(
+            AllToAllOp, ExchangeOp, AccumulateOp>(
           [](auto maker) { return SmallVector<Value>(maker.getExtents()); })
       .Default([](Operation *) { return SmallVector<Value>(); });
 }

@@ -16,6 +16,7 @@
 #include "MergeKernels.h"
 
 #include "oneflow/Dialect/Comm/Transforms/Passes.h"
+#include "oneflow/Dialect/Comm/Transforms/Phases.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -55,6 +56,8 @@ private:
   unsigned maxOps, maxOperands;
   /// The most communications on a path to the op; kept up to date.
   DenseMap<Operation *, unsigned> depths;
+  /// Kept up to date, too.
+  DenseMap<Operation *, unsigned> phaseOf;
   DenseMap<Operation *, KernelClass> classes;
   /// Readers that a kernel was tried with in vain, to spare the next rounds
   /// that.
@@ -77,7 +80,9 @@ bool FunctionFuser::allow(KernelOp producer, KernelOp consumer, bool free) {
   // which were there for the producer already.
   if (free)
     return true;
-  if (depths.lookup(producer) != depths.lookup(consumer))
+  // Nor is anything done more often than it must be, or in another pass.
+  if (depths.lookup(producer) != depths.lookup(consumer) ||
+      phaseOf.lookup(producer) != phaseOf.lookup(consumer))
     return false;
   llvm::SmallPtrSet<Operation *, 8> between;
   for (Operation *op : getDependentsBetween(producer, consumer))
@@ -138,6 +143,7 @@ KernelOp FunctionFuser::tryMerge(KernelOp producer, KernelOp consumer) {
       if (Operation *maker = input.getDefiningOp())
         refused[maker].erase(old);
   depths[kernel] = depths.lookup(consumer);
+  phaseOf[kernel] = phaseOf.lookup(consumer);
   classes[kernel] = both;
   refused.erase(kernel);
   merged.commit();
@@ -210,7 +216,9 @@ void FunctionFuser::feedReductions() {
 
 void FunctionFuser::run() {
   foldReshapesInside();
+  Phases phases(cast<func::FuncOp>(block.getParentOp()));
   for (Operation &op : block) {
+    phaseOf[&op] = phases.of(&op);
     unsigned depth = 0;
     for (Value operand : op.getOperands())
       if (Operation *maker = operand.getDefiningOp())

@@ -123,9 +123,11 @@ private:
 
   void expose(oneflow::GradientOp gradient, StringAttr name, Value value) {
     OpBuilder b(gradient);
-    OutputOp::create(b, gradient.getLoc(),
-                     (name.getValue() + ".gradient").str(), value,
-                     gradient.getPlacementAttr(), nullptr);
+    auto output = OutputOp::create(b, gradient.getLoc(),
+                                   (name.getValue() + ".gradient").str(), value,
+                                   gradient.getPlacementAttr(), nullptr);
+    // Not what the forward pass is for: see Comm/Transforms/Phases.h.
+    output->setAttr("oneflow.gradient", b.getUnitAttr());
   }
 
   LogicalResult applyUpdates(func::FuncOp function,

@@ -14,6 +14,7 @@
 #include "oneflow/Dialect/OneFlow/Transforms/Passes.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace oneflow {
 #define GEN_PASS_DEF_ATTACHLOSSPASS
@@ -32,7 +33,7 @@ static OutputOp findOutput(func::FuncOp function, StringRef name) {
       return output;
     names.push_back(output.getName());
   }
-  InFlightDiagnostic error = function.emitOpError("expected an output ");
+  InFlightDiagnostic error = function.emitError("expected an output ");
   if (!name.empty())
     error << "'" << name << "'";
   error << ", got: " << (names.empty() ? "none" : "");
@@ -55,6 +56,12 @@ static Value lookThroughSoftmax(Value value) {
   return value;
 }
 
+/// Whether mean and variance are variables, which training can move.
+static bool hasRunningStatistics(BatchNormOp norm) {
+  return norm.getMean().getDefiningOp<ReadOp>() &&
+         norm.getVariance().getDefiningOp<ReadOp>();
+}
+
 namespace {
 struct AttachLossPass : oneflow::impl::AttachLossPassBase<AttachLossPass> {
   using AttachLossPassBase::AttachLossPassBase;
@@ -70,7 +77,7 @@ struct AttachLossPass : oneflow::impl::AttachLossPassBase<AttachLossPass> {
       Operation *taken = module.lookupSymbol(name);
       if (taken && (taken != eval || name == "train")) {
         taken->emitOpError("expected the name @")
-            << name << " to be free for what attaching a loss makes";
+            << name << " to be free for what attaching a loss makes; rename it";
         return signalPassFailure();
       }
     }
@@ -78,8 +85,13 @@ struct AttachLossPass : oneflow::impl::AttachLossPassBase<AttachLossPass> {
     train.setName("train");
     eval.setName("eval");
     module.insert(std::next(Block::iterator(eval)), train);
-    if (failed(attach(train)) || failed(supplyStep(train)))
-      signalPassFailure();
+    if (failed(attach(train)) || failed(supplyStep(train)) ||
+        failed(trainBatchNorms(train)))
+      return signalPassFailure();
+    eval.walk([](BatchNormOp norm) {
+      if (hasRunningStatistics(norm))
+        norm.setTraining(false);
+    });
   }
 
 private:
@@ -104,10 +116,17 @@ private:
     if (!mean)
       return failure();
 
+    // The loss is computed where the output is.
+    FlatSymbolRefAttr placement = source.getPlacementAttr();
     for (OutputOp other : llvm::make_early_inc_range(train.getOps<OutputOp>()))
       other.erase();
     b.setInsertionPoint(train.getBody().front().getTerminator());
     OutputOp::create(b, loc, "loss", mean, nullptr, nullptr);
+    if (placement)
+      train.walk([&](SpreadOpInterface op) {
+        if (!op.getPlacementAttr())
+          op.setPlacementAttr(placement);
+      });
     // What only the dropped outputs needed.
     for (Operation &op :
          llvm::make_early_inc_range(llvm::reverse(train.getBody().front())))
@@ -179,6 +198,57 @@ private:
     Value divisor = oneflow::ConstantOp::create(
         b, loc, DenseElementsAttr::get(scalar, count), nullptr, nullptr);
     return DivOp::create(b, loc, sum, divisor, nullptr, nullptr);
+  }
+
+  LogicalResult trainBatchNorms(func::FuncOp train) {
+    SmallVector<BatchNormOp> norms;
+    train.walk([&](BatchNormOp norm) {
+      if (hasRunningStatistics(norm))
+        norms.push_back(norm);
+    });
+    DenseSet<StringAttr> moved;
+    for (BatchNormOp norm : norms) {
+      norm.setTraining(true);
+      if (failed(moveStatistic(norm, norm.getMean(), norm.getBatchMean(),
+                               moved)) ||
+          failed(moveStatistic(norm, norm.getVariance(),
+                               norm.getBatchVariance(), moved)))
+        return failure();
+    }
+    return success();
+  }
+
+  /// Updates the variable that `running` reads. `moved` has those that are.
+  LogicalResult moveStatistic(BatchNormOp norm, Value running, Value batch,
+                              DenseSet<StringAttr> &moved) {
+    auto read = running.getDefiningOp<ReadOp>();
+    auto variable = SymbolTable::lookupNearestSymbolFrom<VariableOp>(
+        read, read.getVariableAttr());
+    if (!variable || variable.getTrainable() ||
+        !moved.insert(variable.getSymNameAttr()).second)
+      return norm.emitOpError("expected a running statistic of its own that is "
+                              "not trainable, got: @")
+             << read.getVariable();
+    OpBuilder b(norm->getContext());
+    b.setInsertionPointAfter(norm);
+    Location loc = norm.getLoc();
+    // Where the variable is.
+    FlatSymbolRefAttr placement = read.getPlacementAttr();
+    auto type = cast<RankedTensorType>(running.getType());
+    auto scalar = RankedTensorType::get({}, type.getElementType());
+    auto share = [&](Value value, double factor) -> Value {
+      Attribute element = b.getFloatAttr(scalar.getElementType(), factor);
+      Value constant = oneflow::ConstantOp::create(
+          b, loc, DenseElementsAttr::get(scalar, element), placement, nullptr);
+      return MulOp::create(b, loc, value, constant, placement, nullptr);
+    };
+    if (batch.getType() != type)
+      batch = CastOp::create(b, loc, type, batch, placement, nullptr);
+    double momentum = norm.getMomentum().convertToDouble();
+    Value next = AddOp::create(b, loc, share(running, momentum),
+                               share(batch, 1 - momentum), placement, nullptr);
+    UpdateOp::create(b, loc, variable.getSymName(), next, placement, nullptr);
+    return success();
   }
 
   LogicalResult supplyStep(func::FuncOp train) {

@@ -18,15 +18,49 @@ using namespace oneflow;
 
 sbp::RankMesh oneflow::ranksOf(PlacementOp placement) {
   sbp::Mesh mesh = placement.getMesh();
+  if (placement.hasTimeAxis())
+    mesh.erase(mesh.begin());
   return {mesh, static_cast<int64_t>(placement.getFirstRank()),
           std::vector<sbp::Link>(mesh.size(), costModelOf(placement).link)};
+}
+
+sbp::Sbp oneflow::timeStateOf(PlacementOp placement, NdSbpAttr state) {
+  return placement.hasTimeAxis() ? state.toNdSbp().front()
+                                 : sbp::Sbp::broadcast();
+}
+
+NdSbpAttr oneflow::withTimeState(PlacementOp placement, const sbp::Sbp &time,
+                                 const sbp::NdSbp &inSpace) {
+  sbp::NdSbp states = inSpace;
+  if (placement.hasTimeAxis())
+    states.insert(states.begin(), time);
+  return NdSbpAttr::get(placement.getContext(), states);
+}
+
+sbp::NdSbp oneflow::spaceStateOf(PlacementOp placement, NdSbpAttr state) {
+  sbp::NdSbp states = state.toNdSbp();
+  if (placement.hasTimeAxis())
+    states.erase(states.begin());
+  return states;
+}
+
+bool oneflow::isTimeBoxing(BoxingOp boxing) {
+  PlacementOp target = lookupPlacement(boxing, boxing.getPlacementAttr());
+  SignatureAttr signature = boxing.getSignatureAttr();
+  return !boxing.getSourceAttr() && target && signature &&
+         timeStateOf(target, signature.getOperands()[0]) !=
+             timeStateOf(target, signature.getResults()[0]);
 }
 
 sbp::BoxingRequest oneflow::boxingRequest(Value value, PlacementOp source,
                                           NdSbpAttr from, PlacementOp target,
                                           NdSbpAttr to) {
-  return {from.toNdSbp(),        to.toNdSbp(),    shapeOf(value),
-          elementBytesOf(value), ranksOf(source), ranksOf(target)};
+  sbp::Shape shape = shapeOf(value);
+  if (sbp::Sbp time = timeStateOf(source, from); time.isSplit())
+    shape = sbp::ceilingShape({time}, shape, {source.getMicroBatches()});
+  return {
+      spaceStateOf(source, from), spaceStateOf(target, to), std::move(shape),
+      elementBytesOf(value),      ranksOf(source),          ranksOf(target)};
 }
 
 std::optional<sbp::BoxingRequest> oneflow::boxingRequest(BoxingOp boxing) {
@@ -35,7 +69,7 @@ std::optional<sbp::BoxingRequest> oneflow::boxingRequest(BoxingOp boxing) {
   PlacementOp source = boxing.getSourceAttr()
                            ? lookupPlacement(boxing, boxing.getSourceAttr())
                            : target;
-  if (!signature || !source || !target ||
+  if (!signature || !source || !target || isTimeBoxing(boxing) ||
       !cast<RankedTensorType>(boxing.getType()).hasStaticShape())
     return std::nullopt;
   return boxingRequest(boxing.getValue(), source, signature.getOperands()[0],
@@ -46,7 +80,7 @@ std::optional<sbp::BoxingRequest> oneflow::boxingRequest(BoxingOp boxing) {
 static void collectEnds(BoxingOp boxing,
                         SmallVectorImpl<sbp::BoxingRequest> &ends) {
   for (Operation *user : boxing->getUsers())
-    if (auto next = dyn_cast<BoxingOp>(user))
+    if (auto next = dyn_cast<BoxingOp>(user); next && !isTimeBoxing(next))
       collectEnds(next, ends);
   if (auto request = boxingRequest(boxing))
     ends.push_back(*request);
@@ -58,7 +92,8 @@ const sbp::BoxingPlan *oneflow::findPlanOf(BoxingOp boxing,
   if (!own)
     return nullptr;
   SmallVector<sbp::BoxingRequest> starts, ends;
-  for (auto op = boxing; op; op = op.getValue().getDefiningOp<BoxingOp>())
+  for (auto op = boxing; op && !isTimeBoxing(op);
+       op = op.getValue().getDefiningOp<BoxingOp>())
     if (auto request = boxingRequest(op))
       starts.push_back(*request);
   collectEnds(boxing, ends);

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MergePads.h"
+#include "TrainingVariables.h"
 
 #include "oneflow/Dialect/OneFlow/IR/OneFlow.h"
 #include "oneflow/Dialect/OneFlow/Transforms/Passes.h"
@@ -20,6 +21,8 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/MapVector.h"
+
+#include <cmath>
 
 namespace oneflow {
 #define GEN_PASS_DEF_DIFFERENTIATEPASS
@@ -51,13 +54,16 @@ public:
   explicit Differentiator(Block &block)
       : block(block), builder(block.getTerminator(), this) {}
 
-  LogicalResult run(OutputOp loss);
+  /// With a scale, the gradient of the loss is `@optimizer.loss_scale`, which
+  /// begins with it; with 0 it is 1.
+  LogicalResult run(OutputOp loss, double scale);
 
 private:
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
     created.push_back(op);
   }
   VariableOp trainableOf(Operation &op);
+  Value seed(OutputOp loss, double scale);
   void findActive();
   LogicalResult visit(Operation *op);
   void accumulate(Value value, Value gradient, Location loc);
@@ -103,9 +109,19 @@ void Differentiator::findActive() {
   }
 }
 
+/// Where an op runs; null where that is not settled yet.
+static FlatSymbolRefAttr placementOf(Operation *op) {
+  // A batch norm has no placement of its own: it goes with what it normalizes.
+  while (auto norm = dyn_cast_or_null<BatchNormOp>(op))
+    op = norm.getX().getDefiningOp();
+  auto spread = dyn_cast_or_null<SpreadOpInterface>(op);
+  return spread ? spread.getPlacementAttr() : FlatSymbolRefAttr();
+}
+
 void Differentiator::accumulate(Value value, Value gradient, Location loc) {
   Value &sum = gradients[value];
-  sum = sum ? AddOp::create(builder, loc, sum, gradient, nullptr, nullptr)
+  sum = sum ? AddOp::create(builder, loc, sum, gradient,
+                            placementOf(value.getDefiningOp()), nullptr)
             : gradient;
 }
 
@@ -131,8 +147,11 @@ LogicalResult Differentiator::visit(Operation *op) {
   if (failed(
           interface.buildGradient(builder, resultGradients, operandGradients)))
     return failure();
-  for (Operation *part : llvm::drop_begin(created, first))
+  for (Operation *part : llvm::drop_begin(created, first)) {
     part->setLoc(loc);
+    if (auto spread = dyn_cast<SpreadOpInterface>(part))
+      spread.setPlacementAttr(placementOf(op));
+  }
   if (operandGradients.size() != op->getNumOperands())
     return op->emitOpError("expected ")
            << op->getNumOperands()
@@ -157,8 +176,8 @@ void Differentiator::writeGradients(Location loc) {
       if (!gradient)
         continue;
       Location sumLoc = gradientLoc(read.getLoc());
-      total = total ? AddOp::create(builder, sumLoc, total, gradient, nullptr,
-                                    nullptr)
+      total = total ? AddOp::create(builder, sumLoc, total, gradient,
+                                    placementOf(read), nullptr)
                     : gradient;
     }
     Location readLoc = gradientLoc(variableReads.front().getLoc());
@@ -180,14 +199,36 @@ void Differentiator::eraseDead() {
   created.clear();
 }
 
-LogicalResult Differentiator::run(OutputOp loss) {
+/// The gradient of the loss with respect to itself; null, with an error, where
+/// its variable's name is taken.
+Value Differentiator::seed(OutputOp loss, double scale) {
+  Location loc = gradientLoc(loss.getLoc());
+  auto type = cast<RankedTensorType>(loss.getValue().getType());
+  if (scale == 0)
+    return splat(builder, loc, type, 1);
+  auto stored = RankedTensorType::get({}, builder.getF32Type());
+  Attribute initial = builder.getF32FloatAttr(static_cast<float>(scale));
+  if (!getOrCreateVariable(loss->getParentOfType<ModuleOp>(), loss.getLoc(),
+                           kLossScaleName, stored,
+                           DenseElementsAttr::get(stored, initial)))
+    return {};
+  Value value = ReadOp::create(builder, loc, stored, kLossScaleName,
+                               loss.getPlacementAttr(), nullptr);
+  if (stored == type)
+    return value;
+  return CastOp::create(builder, loc, type, value, loss.getPlacementAttr(),
+                        nullptr);
+}
+
+LogicalResult Differentiator::run(OutputOp loss, double scale) {
   findActive();
   SmallVector<Operation *> forward;
   for (Operation &op : block)
     forward.push_back(&op);
-  Value value = loss.getValue();
-  gradients[value] =
-      splat(builder, gradientLoc(loss.getLoc()), value.getType(), 1);
+  Value lossGradient = seed(loss, scale);
+  if (!lossGradient)
+    return failure();
+  gradients[loss.getValue()] = lossGradient;
   for (Operation *op : llvm::reverse(forward))
     if (failed(visit(op)))
       return failure();
@@ -229,7 +270,13 @@ struct DifferentiatePass
       (*gradients.begin()).emitOpError("expected a function without gradients");
       return signalPassFailure();
     }
-    if (failed(Differentiator(block).run(output)))
+    auto asFloat = static_cast<float>(lossScale.getValue());
+    if (!(lossScale == 0 || (lossScale > 0 && std::isnormal(asFloat)))) {
+      module.emitError("option loss-scale: expected a positive number, got: ")
+          << lossScale.getValue();
+      return signalPassFailure();
+    }
+    if (failed(Differentiator(block).run(output, lossScale)))
       signalPassFailure();
   }
 };

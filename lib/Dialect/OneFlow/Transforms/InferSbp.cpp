@@ -5,11 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Settles what is pinned in the module, then chooses the rest.
+// Settles what is pinned in the module, then chooses the rest, then spreads
+// what training keeps.
 //
 //===----------------------------------------------------------------------===//
 
 #include "SbpSelection.h"
+#include "SbpWarnings.h"
 
 #include "oneflow/Dialect/OneFlow/Transforms/Passes.h"
 
@@ -28,12 +30,20 @@ struct InferSbpPass : oneflow::impl::InferSbpPassBase<InferSbpPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (zero > 3) {
+      emitError(module.getLoc()) << "option zero: expected a stage of at most "
+                                    "3, got: "
+                                 << static_cast<unsigned>(zero);
+      return signalPassFailure();
+    }
     std::vector<std::string> texts(hints.begin(), hints.end());
     FailureOr<SbpPins> pins = SbpPins::collect(module, texts);
     if (failed(pins))
       return signalPassFailure();
+    warnOfPins(module, *pins);
     SbpSelection selection(module, *pins);
-    if (failed(selection.run()))
+    if (failed(selection.run(explain)) ||
+        (zero > 0 && failed(selection.shardStorages(zero))))
       return signalPassFailure();
     selection.write();
     SbpPins::eraseAttributes(module);

@@ -66,6 +66,8 @@ private:
     if (failed(producer))
       return failure();
     Value value = operand.get();
+    if (failed(requireStaticShapes(*producer)))
+      return failure();
     unsigned result = cast<OpResult>(value).getResultNumber();
     SpreadState from{*requirePlacement(*producer),
                      producer->getSignatureAttr().getResults()[result]};
@@ -94,11 +96,16 @@ private:
     SpreadState from{*requireOperandPlacement(boxing),
                      signature.getOperands()[0]};
     SpreadState to{*requirePlacement(boxing), signature.getResults()[0]};
-    const sbp::BoxingPlan *plan = plans.find(boxingRequest(
-        use.get(), from.placement, from.sbp, to.placement, to.sbp));
-    // An illegal state is left to the phase gate.
-    if (!plan || plan->steps.size() < 2)
+    if (!isTimeBoxing(boxing)) {
+      const sbp::BoxingPlan *plan = plans.find(boxingRequest(
+          use.get(), from.placement, from.sbp, to.placement, to.sbp));
+      // An illegal state is left to the phase gate.
+      if (!plan || plan->steps.size() < 2)
+        return success();
+    } else if (spaceStateOf(from.placement, from.sbp) ==
+               spaceStateOf(to.placement, to.sbp)) {
       return success();
+    }
     FailureOr<Value> boxed = change(use.get(), from, to, use);
     if (failed(boxed))
       return failure();
@@ -107,9 +114,68 @@ private:
     return success();
   }
 
+  /// Steps along time are made by themselves: what is accumulated is
+  /// accumulated where it lies, before ranks talk about it; what is there whole
+  /// is cut last, where no other axis has cut the same dimension yet.
   FailureOr<Value> change(Value value, SpreadState from, SpreadState to,
                           OpOperand &use) {
+    sbp::Sbp before = timeStateOf(from.placement, from.sbp),
+             after = timeStateOf(to.placement, to.sbp);
+    if (before == after)
+      return changeInSpace(value, from, to, use);
+    if (sameTime(before, after, value, from.placement)) {
+      SpreadState next{to.placement,
+                       withTimeState(to.placement, before,
+                                     spaceStateOf(to.placement, to.sbp))};
+      return changeInSpace(value, from, next, use);
+    }
+    if (before.isPartial() && after.isBroadcast()) {
+      SpreadState whole{from.placement,
+                        withTimeState(from.placement, after,
+                                      spaceStateOf(from.placement, from.sbp))};
+      Value sum = findOrCreate(value, value, from, whole, use, /*early=*/true);
+      return feeds(whole, to, sum) ? FailureOr<Value>(sum)
+                                   : changeInSpace(sum, whole, to, use);
+    }
+    if (before.isBroadcast() && after.isSplit()) {
+      sbp::NdSbp states = spaceStateOf(to.placement, to.sbp);
+      for (sbp::Sbp &state : states)
+        if (state.isSplit() && state.dim == after.dim)
+          state = sbp::Sbp::broadcast();
+      SpreadState whole{to.placement,
+                        withTimeState(to.placement, before, states)};
+      SpreadState part{to.placement,
+                       withTimeState(to.placement, after, states)};
+      FailureOr<Value> boxed = value;
+      if (!feeds(from, whole, value))
+        boxed = changeInSpace(value, from, whole, use);
+      if (failed(boxed))
+        return failure();
+      Value cut =
+          findOrCreate(*boxed, *boxed, whole, part, use, /*early=*/false);
+      return feeds(part, to, cut) ? FailureOr<Value>(cut)
+                                  : changeInSpace(cut, part, to, use);
+    }
+    return use.getOwner()->emitOpError("operand ")
+           << use.getOperandNumber() << ": along 'time' "
+           << sbp::toString(before) << " cannot become " << sbp::toString(after)
+           << ": micro-batches come one after the other";
+  }
+
+  /// Splits on multiples of other blocks may give the same micro-batches.
+  static bool sameTime(const sbp::Sbp &a, const sbp::Sbp &b, Value value,
+                       PlacementOp placement) {
+    sbp::Shape shape = shapeOf(value);
+    sbp::Mesh time{placement.getMicroBatches()};
+    return a.isSplit() && b.isSplit() && !sbp::checkLegal({a}, shape, time) &&
+           !sbp::checkLegal({b}, shape, time) &&
+           sbp::sameLayout({a}, {b}, shape, time);
+  }
+
+  FailureOr<Value> changeInSpace(Value value, SpreadState from, SpreadState to,
+                                 OpOperand &use) {
     std::string error;
+    sbp::Sbp time = timeStateOf(from.placement, from.sbp);
     sbp::BoxingRequest request =
         boxingRequest(value, from.placement, from.sbp, to.placement, to.sbp);
     const sbp::BoxingPlan *plan = plans.find(request, &error);
@@ -125,8 +191,8 @@ private:
       // Of two placements of the same ranks the target's goes on.
       bool onSource =
           step.place == sbp::StepPlace::Source && !request.samePlacement();
-      SpreadState next{onSource ? from.placement : to.placement,
-                       NdSbpAttr::get(value.getContext(), step.to)};
+      PlacementOp place = onSource ? from.placement : to.placement;
+      SpreadState next{place, withTimeState(place, time, step.to)};
       value = findOrCreate(origin, value, from, next, use, index < early);
       from = next;
     }

@@ -52,7 +52,8 @@ public:
     if (!type.hasStaticShape() || type.getDimSize(packed.dim) < 2)
       return false;
     auto producer = dyn_cast<SpreadOpInterface>(value.getDefiningOp());
-    if (!producer || producer.getSignatureAttr())
+    if (!producer || producer.getSignatureAttr() ||
+        producer->hasAttr(kSbpAttrName))
       return false;
     projection.values[value] = packed;
     return llvm::all_of(value.getUses(),
@@ -109,7 +110,7 @@ private:
       if (d != packed.dim && slice.getSizes()[d] != type.getDimSize(d))
         return false;
     }
-    return !slice.getSignatureAttr() &&
+    return !slice.getSignatureAttr() && !isPinned(slice) &&
            addCut(use, packed, slice.getOffsets()[packed.dim],
                   slice.getSizes()[packed.dim]);
   }
@@ -117,6 +118,7 @@ private:
   bool traceGather(OpOperand &use, GatherOp gather, PackedDim packed) {
     DenseIntElementsAttr indices;
     if (use.get() != gather.getTable() || gather.getSignatureAttr() ||
+        isPinned(gather) ||
         static_cast<int64_t>(gather.getDim()) != packed.dim ||
         typeOf(gather.getIndices()).getRank() != 0 ||
         !matchPattern(gather.getIndices(), m_Constant(&indices)))
@@ -140,6 +142,36 @@ private:
 
 } // namespace
 
+/// Whether the shardings of `op` stay true of its parts: none cuts the packed
+/// dimension.
+static bool partsObey(Operation *op, const PackedProjection &projection) {
+  auto shardings = op->getAttrOfType<ArrayAttr>(kShardingAttrName);
+  if (!shardings)
+    return true;
+  auto packedDim = [&](ShardingAttr sharding) -> std::optional<int64_t> {
+    unsigned index = sharding.getIndex();
+    if (!sharding.getIsOperand())
+      return projection.values.lookup(op->getResult(index)).dim;
+    OpOperand &use = op->getOpOperand(index);
+    for (const PackedProjection::Operand &operand : projection.operands)
+      if (operand.use == &use)
+        return operand.packed.dim;
+    auto inside = projection.values.find(use.get());
+    if (inside != projection.values.end())
+      return inside->second.dim;
+    return std::nullopt;
+  };
+  return llvm::all_of(
+      shardings.getAsRange<ShardingAttr>(), [&](ShardingAttr sharding) {
+        std::optional<int64_t> packed = packedDim(sharding);
+        return !packed ||
+               llvm::none_of(sharding.toSharding().dims,
+                             [&](const sbp::ShardedDim &cut) {
+                               return cut.dim == *packed && cut.shards > 1;
+                             });
+      });
+}
+
 std::optional<PackedProjection> PackedProjection::match(MatmulOp matmul) {
   OpOperand &weight = matmul.getRhsMutable();
   RankedTensorType type = typeOf(weight.get());
@@ -153,6 +185,10 @@ std::optional<PackedProjection> PackedProjection::match(MatmulOp matmul) {
   int64_t last = typeOf(matmul.getResult()).getRank() - 1;
   if (!Tracer(projection).trace(matmul.getResult(), {last, 1}))
     return std::nullopt;
+
+  for (auto &[value, packed] : projection.values)
+    if (!partsObey(value.getDefiningOp(), projection))
+      return std::nullopt;
 
   // Several cuts may take the same interval.
   SmallVector<Interval> &intervals = projection.intervals;

@@ -66,8 +66,8 @@ struct PackedProjection {
 
   /// Nothing where the matmul is not such a one: its right operand is no read
   /// of a matrix, something else is done with the result, the cuts overlap or
-  /// leave gaps, or an op carries a signature, which says how the whole is to
-  /// lie.
+  /// leave gaps, or an op carries a signature, a pin, or a sharding of the
+  /// packed dimension, which says how the whole is to lie.
   static std::optional<PackedProjection> match(MatmulOp matmul);
 };
 

@@ -40,11 +40,16 @@ struct PlacePass : oneflow::impl::PlacePassBase<PlacePass> {
 private:
   FailureOr<PlacementOp> findOrCreatePlacement() {
     ModuleOp module = getOperation();
-    if (Operation *known = module.lookupSymbol("mesh")) {
+    // Pipeline stages are there already.
+    for (auto stage : module.getOps<PlacementOp>())
+      if (stage->hasAttr("oneflow.stage"))
+        return stage;
+    // A model may have a variable of that name.
+    std::string name = "mesh";
+    for (unsigned number = 0; Operation *known = module.lookupSymbol(name);
+         name = "mesh_" + std::to_string(number++))
       if (auto placement = dyn_cast<PlacementOp>(known))
         return placement;
-      return known->emitOpError("expected @mesh to be a placement or free");
-    }
     FailureOr<Device> kind = parseDevice();
     if (failed(kind))
       return failure();
@@ -56,7 +61,7 @@ private:
     OperationState state(module.getLoc(), PlacementOp::getOperationName());
     PlacementOp::Properties &properties =
         state.getOrAddProperties<PlacementOp::Properties>();
-    properties.sym_name = builder.getStringAttr("mesh");
+    properties.sym_name = builder.getStringAttr(name);
     properties.device = DeviceAttr::get(&getContext(), *kind);
     properties.axis_names = builder.getArrayAttr(names);
     properties.axis_sizes = builder.getDenseI64ArrayAttr(sizes);
@@ -80,9 +85,22 @@ private:
     std::optional<sbp::NamedMesh> parsed = sbp::parseMesh(mesh, &reason);
     if (!parsed)
       return emitError(getOperation().getLoc()) << "option mesh: " << reason;
+    if (microBatches < 1)
+      return emitError(getOperation().getLoc())
+             << "option micro-batches: expected at least 1, got: "
+             << static_cast<int64_t>(microBatches);
+    for (const std::string &name : parsed->names)
+      if (name == "time")
+        return emitError(getOperation().getLoc())
+               << "option mesh: expected names of axes of ranks, got 'time', "
+                  "which is the axis of micro-batches";
+    if (microBatches > 1)
+      names.push_back(builder.getStringAttr("time"));
     for (const std::string &name : parsed->names)
       names.push_back(builder.getStringAttr(name));
-    sizes.assign(parsed->sizes.begin(), parsed->sizes.end());
+    if (microBatches > 1)
+      sizes.push_back(microBatches);
+    sizes.append(parsed->sizes.begin(), parsed->sizes.end());
     return success();
   }
 
@@ -101,18 +119,46 @@ private:
       }
   }
 
+  /// An op goes where its variable is. Of a module of pipeline stages the
+  /// others go where their first operand is made, or else where they are used
+  /// first: what the optimizer adds, say.
   void placeOps(FlatSymbolRefAttr fallback) {
+    bool hasStages = SymbolTable::lookupNearestSymbolFrom<PlacementOp>(
+                         getOperation(), fallback)
+                         ->hasAttr("oneflow.stage");
     SymbolTableCollection symbols;
+    auto placementOf = [](Operation *other) {
+      auto spread = dyn_cast_or_null<SpreadOpInterface>(other);
+      return spread ? spread.getPlacementAttr() : FlatSymbolRefAttr();
+    };
+    SmallVector<SpreadOpInterface> sources;
     getOperation().walk([&](SpreadOpInterface op) {
       if (op.getPlacementAttr())
         return;
-      FlatSymbolRefAttr placement = fallback;
-      if (FlatSymbolRefAttr symbol = variableOf(op))
+      FlatSymbolRefAttr placement;
+      if (FlatSymbolRefAttr symbol = variableOf(op)) {
         if (auto variable =
                 symbols.lookupNearestSymbolFrom<VariableOp>(op, symbol))
           placement = variable.getPlacementAttr();
-      op.setPlacementAttr(placement);
+      } else if (hasStages && op->getNumOperands() == 0) {
+        sources.push_back(op);
+        return;
+      }
+      for (Value operand : op->getOperands())
+        if (hasStages && !placement)
+          placement = placementOf(operand.getDefiningOp());
+      op.setPlacementAttr(placement ? placement : fallback);
     });
+    for (SpreadOpInterface op : llvm::reverse(sources)) {
+      FlatSymbolRefAttr placement;
+      Operation *first = nullptr;
+      for (Operation *user : op->getUsers())
+        if (!first || user->isBeforeInBlock(first))
+          first = user;
+      if (first)
+        placement = placementOf(first);
+      op.setPlacementAttr(placement ? placement : fallback);
+    }
   }
 
   /// The variable that an op reads or updates, null for other ops.

@@ -78,7 +78,26 @@ double SbpSelection::nodeSeconds(const Node &node, const sbp::Signature &option,
             elementCount(localShape(node.chosen.results[0], option.results[0],
                                     node.resultShapes[0]));
   }
-  bool isFused = !isa<MatmulOp>(op);
+  bool isConvolution =
+      isa<ConvolutionOp, ConvolutionGradInputOp, ConvolutionGradWeightOp>(op);
+  if (isConvolution) {
+    // Every element of the convolution's result, or of its gradient, meets what
+    // one channel of it has in the weight.
+    auto operand = [&](unsigned index) {
+      return localShape(node.chosen.operands[index], option.operands[index],
+                        node.operandShapes[index]);
+    };
+    sbp::Shape result = localShape(node.chosen.results[0], option.results[0],
+                                   node.resultShapes[0]);
+    bool makesWeight = isa<ConvolutionGradWeightOp>(op);
+    sbp::Shape weight = makesWeight ? result : operand(1);
+    sbp::Shape y = makesWeight                       ? operand(1)
+                   : isa<ConvolutionGradInputOp>(op) ? operand(0)
+                                                     : result;
+    flops = 2 * elementCount(y) * elementCount(weight) /
+            static_cast<double>(std::max<int64_t>(1, weight[0]));
+  }
+  bool isFused = !isa<MatmulOp>(op) && !isConvolution;
   double seconds = node.model.computeSeconds(
       flops, isFused ? node.model.fusedShare * bytes : bytes);
 
@@ -97,6 +116,19 @@ double SbpSelection::nodeSeconds(const Node &node, const sbp::Signature &option,
                            elementBytesOf(op->getOperand(0)), node.mesh[axis]);
   }
   return seconds;
+}
+
+double SbpSelection::timesOf(const Edge &edge) const {
+  const Node &producer = nodes[edge.producer];
+  const Node &consumer = nodes[edge.consumer];
+  if (!PlacementOp(producer.placement).hasTimeAxis() ||
+      producer.chosen.results[edge.result].empty() ||
+      consumer.chosen.operands[edge.operand].empty())
+    return 1;
+  const sbp::Sbp &made = producer.chosen.results[edge.result].front();
+  bool repeats = !made.isBroadcast() &&
+                 made == consumer.chosen.operands[edge.operand].front();
+  return repeats ? static_cast<double>(producer.mesh.front()) : 1;
 }
 
 double SbpSelection::edgeSeconds(const Edge &edge, const sbp::Sbp &from,
@@ -157,6 +189,7 @@ void SbpSelection::weighEdge(Edge &edge, size_t axis) {
   sbp::Shape local = sbp::ceilingShape(producer.chosen.results[edge.result],
                                        producer.resultShapes[edge.result],
                                        prefixOf(producer.mesh, axis));
+  double times = timesOf(edge);
   std::map<std::pair<sbp::Sbp, sbp::Sbp>, double> known;
   auto cost = edge.costs.begin();
   for (const sbp::Signature &a : producer.options)
@@ -166,7 +199,7 @@ void SbpSelection::weighEdge(Edge &edge, size_t axis) {
       auto [entry, isNew] = known.try_emplace(states, 0.0);
       if (isNew)
         entry->second =
-            edgeSeconds(edge, states.first, states.second, local, axis);
+            times * edgeSeconds(edge, states.first, states.second, local, axis);
       *cost++ = entry->second;
     }
 }

@@ -11,6 +11,8 @@
 
 #include "SbpNodes.h"
 
+#include "oneflow/Dialect/OneFlow/IR/Parts.h"
+
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
@@ -26,14 +28,33 @@ FlatSymbolRefAttr oneflow::variableOf(Operation *op) {
   return {};
 }
 
+/// The name of the variable as the user knows it: the whole's of a part.
+static StringAttr variableNameOf(ReadOp read) {
+  auto variable = SymbolTable::lookupNearestSymbolFrom<VariableOp>(
+      read, read.getVariableAttr());
+  if (variable && variable.getPartAttr())
+    return variable.getPartAttr().getWhole();
+  return read.getVariableAttr().getAttr();
+}
+
+/// The op's number if it is a part of one that was taken apart, else the op.
+static const void *identityOf(Operation *op) {
+  if (auto number = op->getAttrOfType<IntegerAttr>(kPackedAttrName))
+    return number.getAsOpaquePointer();
+  return op;
+}
+
 static std::string nameOf(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
     return "";
   if (auto read = dyn_cast<ReadOp>(op))
-    return read.getVariable().str();
+    return variableNameOf(read).str();
   if (auto input = dyn_cast<InputOp>(op))
     return input.getName().str();
+  // A cast that belongs to no node stands for what it casts.
+  if (isa<CastOp>(op) && nodeNameOf(op->getLoc()).empty())
+    return nameOf(op->getOperand(0));
   return nodeNameOf(op->getLoc()).str();
 }
 
@@ -52,7 +73,9 @@ static void findOperands(StringRef name, SbpNode &node) {
         continue;
       const void *key = value.getAsOpaquePointer();
       if (auto read = dyn_cast_or_null<ReadOp>(producer))
-        key = read.getVariableAttr().getAsOpaquePointer();
+        key = variableNameOf(read).getAsOpaquePointer();
+      else if (producer && producer->hasAttr(kPackedAttrName))
+        key = identityOf(producer);
       auto [entry, isNew] = known.try_emplace(key, node.operands.size());
       if (isNew)
         node.operands.push_back({nameOf(value), {}});
@@ -61,12 +84,21 @@ static void findOperands(StringRef name, SbpNode &node) {
 }
 
 static void findResults(StringRef name, SbpNode &node) {
-  for (Operation *op : node.ops)
-    if (op == node.ops.back() ||
-        llvm::any_of(op->getUsers(), [&](Operation *user) {
+  const void *last = identityOf(node.ops.back());
+  // Where the results of an op begin.
+  llvm::DenseMap<const void *, size_t> known;
+  for (Operation *op : node.ops) {
+    const void *key = identityOf(op);
+    if (key != last && llvm::none_of(op->getUsers(), [&](Operation *user) {
           return nodeNameOf(user->getLoc()) != name;
         }))
-      node.results.append(op->result_begin(), op->result_end());
+      continue;
+    auto [entry, isNew] = known.try_emplace(key, node.results.size());
+    if (isNew)
+      node.results.resize(node.results.size() + op->getNumResults());
+    for (OpResult result : op->getResults())
+      node.results[entry->second + result.getResultNumber()].push_back(result);
+  }
 }
 
 llvm::MapVector<StringRef, SbpNode> oneflow::nodesOf(func::FuncOp function) {

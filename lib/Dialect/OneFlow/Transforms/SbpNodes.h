@@ -32,11 +32,13 @@ struct SbpNode {
 
   /// In order.
   llvm::SmallVector<mlir::Operation *> ops;
-  /// In order of their first use. All reads of a variable are one operand; what
-  /// the node itself holds constant is none.
+  /// In order of their first use. All reads of a variable are one operand, and
+  /// so are the parts of what was taken apart (kPackedAttrName); what the node
+  /// itself holds constant is none.
   llvm::SmallVector<Operand> operands;
-  /// Of its leaf ops, in order: those that others use, and the last.
-  llvm::SmallVector<mlir::OpResult> results;
+  /// Of its leaf ops, in order: those that others use, and the last. Several
+  /// where the op was taken apart.
+  llvm::SmallVector<llvm::SmallVector<mlir::OpResult, 1>> results;
 };
 
 /// The named nodes of a function, in order.

@@ -13,6 +13,8 @@
 
 #include "SbpPins.h"
 
+#include "oneflow/Dialect/OneFlow/IR/Parts.h"
+
 using namespace mlir;
 using namespace oneflow;
 
@@ -50,6 +52,36 @@ static int64_t distanceOf(const sbp::Sbp &wanted, const sbp::Sbp &other) {
          (wanted.block == other.block ? 0 : 1);
 }
 
+/// What the parts of one tensor have in common.
+static std::string groupOf(Operation *op) {
+  if (auto variable = dyn_cast<VariableOp>(op))
+    return variable.getPartAttr().getWhole().str();
+  return std::to_string(
+      op->getAttrOfType<IntegerAttr>(kPackedAttrName).getInt());
+}
+
+std::string SbpPins::describePart(const Target &target) {
+  auto textOf = [](ArrayRef<int64_t> shape) {
+    std::string text;
+    for (int64_t extent : shape)
+      text += (text.empty() ? "" : "x") + std::to_string(extent);
+    return text;
+  };
+  if (auto variable = dyn_cast<VariableOp>(target.op)) {
+    PartAttr part = variable.getPartAttr();
+    if (!part)
+      return "";
+    return "part '" + variable.getSymName().str() + "', " +
+           textOf(variable.getTensorType().getShape()) + ", of '" +
+           part.getWhole().str() + "', " + textOf(part.getShape()) +
+           ", which holds several projections: ";
+  }
+  if (!target.op->hasAttr(kPackedAttrName))
+    return "";
+  return "one of the projections of the node, " + textOf(shapeOf(target)) +
+         ": ";
+}
+
 LogicalResult SbpPins::checkState(const Target &target) {
   const StatePins &pinned = stateOf(target);
   if (llvm::none_of(pinned, [](const auto &pin) { return pin.has_value(); }))
@@ -69,6 +101,15 @@ LogicalResult SbpPins::checkState(const Target &target) {
     auto mistake = mistakeIn(state, shape, prefix, mayBePartial);
     if (!mistake)
       continue;
+
+    // One mistake of a user, though each part of a tensor makes it.
+    std::string part = describePart(target);
+    if (!part.empty() &&
+        !reported
+             .insert(pinned[axis]->reason + "@" + std::to_string(axis) + " " +
+                     groupOf(target.op))
+             .second)
+      return failure();
 
     sbp::Sbp wanted = state[axis];
     std::vector<sbp::Sbp> candidates = {sbp::Sbp::broadcast()};
@@ -90,7 +131,7 @@ LogicalResult SbpPins::checkState(const Target &target) {
     }
     InFlightDiagnostic error =
         target.op->emitOpError()
-        << nameOf(target) << "along '" << axisName(*placement, axis)
+        << part << nameOf(target) << "along '" << axisName(*placement, axis)
         << "': " << pinned[axis]->reason << " asks for "
         << sbp::toString(wanted) << ": " << *mistake << "; a tensor of ";
     if (shape.empty())

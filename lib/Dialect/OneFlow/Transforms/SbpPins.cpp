@@ -12,6 +12,8 @@
 
 #include "SbpPins.h"
 
+#include "oneflow/Dialect/OneFlow/IR/Parts.h"
+
 using namespace mlir;
 using namespace oneflow;
 
@@ -58,6 +60,7 @@ void SbpPins::eraseAttributes(ModuleOp module) {
   module.walk([](Operation *op) {
     op->removeDiscardableAttr(kSbpAttrName);
     op->removeDiscardableAttr(kShardingAttrName);
+    op->removeDiscardableAttr(kPackedAttrName);
   });
 }
 
@@ -233,6 +236,34 @@ static std::string describe(const SbpNode &node) {
   return text + " and " + count(node.results.size(), "result");
 }
 
+/// How the names of what training adds to a model begin or read.
+constexpr StringLiteral kOptimizerPrefix = "optimizer.", kLossName = "loss";
+
+static bool hasWildcard(StringRef pattern) {
+  return pattern.find_first_of("*?") != StringRef::npos;
+}
+
+/// Whether a pattern that matches much does not mean the variable: optimizer
+/// state follows its parameter where both match, and what the model itself does
+/// not have must be named.
+static bool isAside(StringRef pattern, VariableOp variable) {
+  if (!hasWildcard(pattern))
+    return false;
+  if (FlatSymbolRefAttr like = variable.getLikeAttr())
+    return sbp::matchesPattern(pattern, like.getValue());
+  return variable.getSymName().starts_with(kOptimizerPrefix) &&
+         !pattern.starts_with(kOptimizerPrefix);
+}
+
+OutputOp SbpPins::findOutput(StringRef pattern) {
+  OutputOp found;
+  module.walk([&](OutputOp output) {
+    if (!found && sbp::matchesPattern(pattern, output.getName().str()))
+      found = output;
+  });
+  return found;
+}
+
 LogicalResult SbpPins::applyHint(const sbp::Hint &hint) {
   using Endpoint = sbp::Hint::Endpoint;
   std::vector<std::string> names;
@@ -240,7 +271,7 @@ LogicalResult SbpPins::applyHint(const sbp::Hint &hint) {
   // What the pattern matches but that has no such endpoint.
   Operation *without = nullptr;
   std::string whatItHas, usedName;
-  bool isNearestKnown = false;
+  bool isNearestKnown = false, hasNodes = false;
   auto matches = [&](StringRef name) {
     if (name.empty())
       return false;
@@ -260,15 +291,35 @@ LogicalResult SbpPins::applyHint(const sbp::Hint &hint) {
     }
   };
   for (VariableOp variable : module.getOps<VariableOp>()) {
+    if (isAside(hint.pattern, variable))
+      continue;
     // A part answers to the name that the user knows, too.
     if (PartAttr part = variable.getPartAttr())
       matchWhole(variable, part.getWhole(), "variable");
     matchWhole(variable, variable.getSymName(), "variable");
   }
   for (auto function : module.getOps<func::FuncOp>()) {
-    function.walk(
-        [&](InputOp input) { matchWhole(input, input.getName(), "input"); });
+    function.walk([&](InputOp input) {
+      // The labels of a loss that was attached; inputs of the model bear their
+      // own names.
+      StringRef from = nodeNameOf(input.getLoc());
+      if (hasWildcard(hint.pattern) && from == kLossName &&
+          input.getName() != from)
+        return;
+      matchWhole(input, input.getName(), "input");
+    });
+    auto eval = module.lookupSymbol<func::FuncOp>("eval");
+    auto modelNodes = eval && eval != function
+                          ? nodesOf(eval)
+                          : llvm::MapVector<StringRef, SbpNode>();
     for (auto &[name, node] : nodesOf(function)) {
+      hasNodes = true;
+      // What training adds is not of the model.
+      if (eval && eval != function && hasWildcard(hint.pattern) &&
+          (name == kLossName || name.starts_with(kOptimizerPrefix)) &&
+          !StringRef(hint.pattern).starts_with(kOptimizerPrefix) &&
+          !modelNodes.count(name))
+        continue;
       // Who asks how a variable or an input is used means a node that uses it.
       if (!usedName.empty() && !isNearestKnown)
         for (auto [number, operand] : llvm::enumerate(node.operands))
@@ -285,9 +336,11 @@ LogicalResult SbpPins::applyHint(const sbp::Hint &hint) {
           targets.push_back(operandTarget(*use));
       } else if (hint.endpoint == Endpoint::Result &&
                  hint.index < node.results.size()) {
-        targets.push_back(resultTarget(node.results[hint.index]));
+        for (OpResult part : node.results[hint.index])
+          targets.push_back(resultTarget(part));
       } else if (hint.endpoint == Endpoint::Self && !node.results.empty()) {
-        targets.push_back(resultTarget(node.results[0]));
+        for (OpResult part : node.results[0])
+          targets.push_back(resultTarget(part));
       } else if (!without || isa<VariableOp, InputOp>(without)) {
         without = node.ops.back();
         usedName.clear();
@@ -306,11 +359,26 @@ LogicalResult SbpPins::applyHint(const sbp::Hint &hint) {
            << StringRef(sbp::toString(hint.endpoint, hint.index)).drop_front()
            << " of " << whatItHas;
   if (targets.empty()) {
+    if (OutputOp output = findOutput(hint.pattern)) {
+      InFlightDiagnostic error =
+          output.emitOpError()
+          << hint.describe() << " matches only the output '" << output.getName()
+          << "', and outputs are whole";
+      Operation *producer = output.getValue().getDefiningOp();
+      StringRef name = producer ? nodeNameOf(producer->getLoc()) : StringRef();
+      if (!name.empty() && !isa<ReadOp, InputOp, ConstantOp>(producer))
+        error << "; it comes from the node '" << name
+              << "', which can be named";
+      return failure();
+    }
     InFlightDiagnostic error = emitError(module.getLoc())
                                << hint.describe()
                                << " matches no variable, input or node";
     if (!names.empty())
       error << "; nearest name: " << sbp::nearestName(hint.pattern, names);
+    if (!hasNodes)
+      error << "; the module names no nodes (oneflow-compile --emit-locations "
+               "writes their names)";
     return failure();
   }
   for (const Target &target : targets)
@@ -396,7 +464,48 @@ LogicalResult SbpPins::checkLikenesses() {
   return success();
 }
 
+/// Along time inputs are split by their first dimension where that counts the
+/// batch: where its extent is a multiple of the first input's. What lies
+/// between the samples stays together.
+LogicalResult SbpPins::defaultTime(func::FuncOp function) {
+  std::optional<int64_t> batch;
+  for (auto input : function.getOps<InputOp>()) {
+    Target target = ownTarget(input);
+    FailureOr<PlacementOp> placement = placementOf(target);
+    if (failed(placement) || failed(requireStaticShapes(input)))
+      return failure();
+    if (!placement->hasTimeAxis() || input.getSignatureAttr())
+      continue;
+    sbp::Mesh mesh = placement->getMesh();
+    StatePins &state = stateOf(target);
+    state.resize(mesh.size());
+    sbp::Shape shape = shapeOf(target);
+    if (!batch && !shape.empty())
+      batch = shape.front();
+    if (state[0])
+      continue;
+    bool counts = !shape.empty() && *batch > 0 && shape.front() >= *batch &&
+                  shape.front() % *batch == 0;
+    if (!counts) {
+      state[0] = {sbp::Sbp::broadcast(),
+                  "default: this input does not count the batch"};
+      continue;
+    }
+    int64_t block = *batch % mesh.front() == 0 ? 1 : shape.front() / *batch;
+    if (*batch < mesh.front())
+      return input.emitOpError("along 'time': expected at least as many "
+                               "samples as micro-batches, got: ")
+             << *batch << " samples in " << mesh.front() << " micro-batches";
+    state[0] = {sbp::Sbp::split(0, block),
+                "default: inputs are split along time"};
+  }
+  return success();
+}
+
 LogicalResult SbpPins::defaultInputs() {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (failed(defaultTime(function)))
+      return failure();
   WalkResult result = module.walk([&](InputOp input) {
     if (input.getSignatureAttr())
       return WalkResult::advance();

@@ -17,6 +17,7 @@
 #include "oneflow/Sbp/Hints.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace oneflow {
 
@@ -26,6 +27,9 @@ struct SbpPin {
   /// Completes "pinned by ...".
   std::string reason;
 };
+
+/// How the reason of a pin by `oneflow.sharding` begins.
+constexpr llvm::StringLiteral kShardingReason = "the model's sharding as ";
 
 /// One entry per axis of the placement; empty ones are free.
 using StatePins = llvm::SmallVector<std::optional<SbpPin>, 2>;
@@ -75,12 +79,17 @@ private:
   mlir::LogicalResult pinShardings();
   mlir::LogicalResult pinAttributes();
   mlir::LogicalResult applyHint(const sbp::Hint &hint);
+  /// The first output whose name the pattern matches; null where there is none.
+  OutputOp findOutput(llvm::StringRef pattern);
   mlir::LogicalResult pinBySignatures();
   mlir::LogicalResult checkLikenesses();
   /// SbpPinChecks.cpp: whether the tensors can lie so.
   mlir::LogicalResult checkStates();
   mlir::LogicalResult checkState(const Target &target);
+  /// "part w.0 of the whole 'w' of 4x6, "; empty where the target is no part.
+  static std::string describePart(const Target &target);
   mlir::LogicalResult defaultInputs();
+  mlir::LogicalResult defaultTime(mlir::func::FuncOp function);
 
   /// What a hint without endpoint means on an op: its result, or its operand
   /// if it has none.
@@ -106,6 +115,8 @@ private:
   mlir::ModuleOp module;
   llvm::MapVector<mlir::Operation *, OpPins> pins;
   llvm::MapVector<mlir::Operation *, StatePins> storages;
+  /// Mistakes that were reported of one part and are those of others, too.
+  llvm::StringSet<> reported;
 };
 
 } // namespace oneflow

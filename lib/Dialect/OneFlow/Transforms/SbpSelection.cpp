@@ -16,6 +16,7 @@
 #include "oneflow/Sbp/Selection.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace oneflow;
@@ -54,6 +55,11 @@ static bool obeys(const sbp::Signature &option, const OpPins &pins,
     holds &= state == pin.sbp;
   });
   return holds;
+}
+
+bool SbpSelection::obeysPins(const Node &node, const sbp::Signature &option,
+                             size_t axis) {
+  return obeys(option, node.pins, axis);
 }
 
 /// True when `state`, and after it `next`, is legal, and what later axes pin
@@ -266,12 +272,18 @@ std::vector<unsigned> SbpSelection::inOrder() const {
   return order;
 }
 
-FailureOr<std::vector<unsigned>> SbpSelection::solve(size_t axis) const {
+FailureOr<std::vector<unsigned>>
+SbpSelection::solve(size_t axis,
+                    std::optional<std::pair<unsigned, unsigned>> forced) const {
   // Nodes without a choice become part of their neighbors' costs: what is left
   // is smaller, and more of it is solved without heuristics.
   std::vector<std::vector<double>> costs;
   for (const Node &node : nodes)
     costs.push_back(node.costs);
+  if (forced)
+    for (auto [option, seconds] : llvm::enumerate(costs[forced->first]))
+      if (option != forced->second)
+        seconds = std::numeric_limits<double>::infinity();
   for (const Edge &edge : edges) {
     size_t rows = costs[edge.producer].size(),
            columns = costs[edge.consumer].size();
@@ -304,6 +316,8 @@ FailureOr<std::vector<unsigned>> SbpSelection::solve(size_t axis) const {
     size_t columns = nodes[edge.consumer].options.size();
     if (std::isinf(edge.costs[options[edge.producer] * columns +
                               options[edge.consumer]])) {
+      if (forced)
+        return failure();
       Operation *parent = nodes[edge.producer].op;
       return nodes[edge.consumer].op->emitOpError("along '")
              << axisName(nodes[edge.consumer].placement, axis)
@@ -315,12 +329,12 @@ FailureOr<std::vector<unsigned>> SbpSelection::solve(size_t axis) const {
   return options;
 }
 
-LogicalResult SbpSelection::selectAxis(size_t axis) {
+LogicalResult SbpSelection::selectAxis(size_t axis, bool explains) {
   bool ok = true;
   for (Node &node : nodes)
     if (node.kind != Node::Kind::Delivery)
       ok &= succeeded(findOptions(node, axis));
-  if (!ok)
+  if (!ok || (axis == 0 && failed(chooseTime())))
     return failure();
   for (unsigned number = 0; number < nodes.size(); ++number)
     if (nodes[number].kind == Node::Kind::Delivery)
@@ -335,9 +349,8 @@ LogicalResult SbpSelection::selectAxis(size_t axis) {
   FailureOr<std::vector<unsigned>> options = solve(axis);
   if (failed(options))
     return failure();
-  for (auto [number, node] : llvm::enumerate(nodes))
-    if (axis < node.mesh.size())
-      node.reasons.push_back(explainChoice(number, *options, axis));
+  if (explains)
+    explainAxis(*options, axis);
   for (auto [number, node] : llvm::enumerate(nodes)) {
     if (node.carried) {
       auto take = [&](std::vector<sbp::NdSbp> &chosen,
@@ -359,7 +372,7 @@ LogicalResult SbpSelection::selectAxis(size_t axis) {
   return success();
 }
 
-LogicalResult SbpSelection::run() {
+LogicalResult SbpSelection::run(bool explains) {
   if (failed(collect()))
     return failure();
   size_t axes = 0;
@@ -367,7 +380,7 @@ LogicalResult SbpSelection::run() {
     axes = std::max(
         {axes, node.mesh.size(), PlacementOp(node.source).getMesh().size()});
   for (size_t axis = 0; axis < axes; ++axis)
-    if (failed(selectAxis(axis)))
+    if (failed(selectAxis(axis, explains)))
       return failure();
   return success();
 }
@@ -389,4 +402,6 @@ void SbpSelection::write() {
       }
     }
   }
+  insertRoutes();
+  separateBackwardReads();
 }

@@ -81,8 +81,7 @@ LogicalResult SbpPins::pinShardings() {
     FailureOr<PlacementOp> placement = placementOf(sharded.target);
     if (failed(placement))
       return failure();
-    std::string what =
-        "the model's sharding as " + sbp::toString(sharded.sharding);
+    std::string what = kShardingReason.str() + sbp::toString(sharded.sharding);
     auto refuse = [&](const Twine &reason) {
       InFlightDiagnostic error = sharded.target.op->emitOpError()
                                  << nameOf(sharded.target) << "cannot obey "

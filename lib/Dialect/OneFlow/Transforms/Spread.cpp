@@ -127,6 +127,10 @@ LogicalResult oneflow::verifySignature(SpreadOpInterface op) {
       return op->emitOpError("result 0: ") << *reason;
     return success();
   }
+  // An output takes its parts along time as they come.
+  if (isa<OutputOp>(op.getOperation()) && requirePlacement(op)->hasTimeAxis() &&
+      signature.operands[0][0].isSplit())
+    signature.operands[0][0] = sbp::Sbp::broadcast();
   if (auto reason = sbp::checkSignature(op.getSbpRule(), signature,
                                         shapesOf(op->getOperands()),
                                         shapesOf(op->getResults()), mesh))

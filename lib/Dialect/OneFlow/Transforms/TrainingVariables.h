@@ -18,6 +18,11 @@
 
 namespace oneflow {
 
+/// What the gradient of a scaled loss begins with, an f32 scalar; and the steps
+/// since it last changed, an i64 scalar.
+inline constexpr llvm::StringLiteral kLossScaleName = "optimizer.loss_scale";
+inline constexpr llvm::StringLiteral kGoodStepsName = "optimizer.good_steps";
+
 /// The number of the step that is running, from 1: what `function` updates
 /// `@optimizer.step` to. Where it does not yet, the variable is declared and
 /// the counting put at the function's start. Null, with an error, where the

@@ -13,6 +13,7 @@
 #include "CutElements.h"
 #include "PackedProjection.h"
 
+#include "oneflow/Dialect/OneFlow/IR/Parts.h"
 #include "oneflow/Dialect/OneFlow/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -71,8 +72,16 @@ struct UnpackVariablesPass
         projections.push_back(std::move(*projection));
     });
     keepWhatCanBeUnpacked(projections);
-    for (PackedProjection &projection : projections)
+    nextNumber = 0;
+    getOperation().walk([&](Operation *op) {
+      if (auto number = op->getAttrOfType<IntegerAttr>(kPackedAttrName))
+        nextNumber = std::max(nextNumber, number.getInt() + 1);
+    });
+    for (PackedProjection &projection : projections) {
+      // Ops are erased with their projection: addresses may come again.
+      numbers.clear();
       rewrite(projection);
+    }
     for (auto &[variable, parts] : partsOf)
       eraseWhole(variable);
     partsOf.clear();
@@ -97,10 +106,14 @@ private:
   ArrayRef<VariableOp> cutVariable(VariableOp variable, int64_t dim,
                                    ArrayRef<Interval> indices);
   void eraseWhole(VariableOp variable);
+  /// Tells the parts of one op from those of others.
+  IntegerAttr numberOf(Operation *op);
 
   llvm::MapVector<VariableOp, SmallVector<VariableOp>> partsOf;
   /// Of the projection at hand: a value's part by its interval.
   std::map<std::pair<void *, size_t>, Value> rebuilt;
+  DenseMap<Operation *, IntegerAttr> numbers;
+  int64_t nextNumber = 0;
 };
 
 } // namespace
@@ -140,9 +153,9 @@ bool UnpackVariablesPass::canBeUnpacked(
 }
 
 bool UnpackVariablesPass::canBeCut(VariableOp variable, size_t count) {
-  // A storage says how the whole is to lie; a part is cut already.
-  if (variable.getStorageAttr() || variable.getPartAttr() ||
-      variable.getLikeAttr())
+  // A storage or a pin says how the whole is to lie; a part is cut already.
+  if (variable.getStorageAttr() || isPinned(variable) ||
+      variable.getPartAttr() || variable.getLikeAttr())
     return false;
   if (ElementsAttr initial = variable.getInitialAttr();
       initial && !canCutElements(initial))
@@ -201,6 +214,13 @@ UnpackVariablesPass::cutVariable(VariableOp variable, int64_t dim,
   return parts;
 }
 
+IntegerAttr UnpackVariablesPass::numberOf(Operation *op) {
+  IntegerAttr &number = numbers[op];
+  if (!number)
+    number = Builder(&getContext()).getI64IntegerAttr(nextNumber++);
+  return number;
+}
+
 /// One part of what an operand brings in from outside.
 Value UnpackVariablesPass::part(const PackedProjection &projection,
                                 const PackedProjection::Operand &operand,
@@ -217,8 +237,10 @@ Value UnpackVariablesPass::part(const PackedProjection &projection,
     ElementsAttr value =
         cutElements(constant.getValue(), dim, indices[index].begin,
                     indices[index].end, "part");
-    return known = ConstantOp::create(b, constant.getLoc(), value,
-                                      constant.getPlacementAttr(), nullptr);
+    auto made = ConstantOp::create(b, constant.getLoc(), value,
+                                   constant.getPlacementAttr(), nullptr);
+    made->setAttr(kPackedAttrName, numberOf(constant));
+    return known = made;
   }
   auto read = whole.getDefiningOp<ReadOp>();
   VariableOp variable = cutVariable(variableOf(operand), dim, indices)[index];
@@ -250,6 +272,7 @@ Value UnpackVariablesPass::rebuild(const PackedProjection &projection,
   }
   OpBuilder b(op);
   Operation *clone = b.clone(*op);
+  clone->setAttr(kPackedAttrName, numberOf(op));
   clone->setOperands(operands);
   PackedDim packed = projection.values.lookup(value);
   const Interval &interval = projection.intervals[index];

@@ -33,6 +33,9 @@ using namespace mlir;
 using namespace oneflow;
 
 static LogicalResult verifyVariable(VariableOp variable) {
+  if (!variable.getPlacementAttr())
+    return variable.emitOpError("expected a placement, got none; "
+                                "oneflow-place gives every variable one");
   PlacementOp placement =
       lookupPlacement(variable, variable.getPlacementAttr());
   if (!placement)
@@ -118,6 +121,9 @@ static LogicalResult verifyVariableUse(SpreadOpInterface op,
   if (!variable)
     return op->emitOpError("expected the symbol of a variable, got: ")
            << symbol;
+  // A variable without one has its own error.
+  if (!variable.getPlacementAttr())
+    return failure();
   if (variable.getPlacementAttr() != op.getPlacementAttr())
     return op->emitOpError("expected the placement of the variable, ")
            << variable.getPlacementAttr() << ", got: " << op.getPlacementAttr();

@@ -84,6 +84,22 @@ def Comm_YieldOp : Comm_Op<"yield", [Pure, Terminator, ReturnLike,
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
+def Comm_AccumulateOp : Comm_Op<"accumulate", [
+    Pure, AllTypesMatch<["value", "result"]>]> {
+  let summary = "the reduction of a tensor over all micro-batches";
+  let description = [{
+    The operand is made once per micro-batch, the result is there behind the last.
+    Micro-batches are combined in their order.
+  }];
+  let arguments = (ins Comm_ReducerAttr:$reducer, Comm_Tensor:$value,
+                       FlatSymbolRefAttr:$placement, Variadic<Index>:$extents);
+  let results = (outs Comm_Tensor:$result);
+  let assemblyFormat = [{
+    $reducer $value `on` $placement (`extents` `(` $extents^ `)`)? attr-dict
+    `:` type($result)
+  }];
+}
+
 // Collectives run over the ranks that differ in the mesh axes `axes` only. They are
 // not Pure: all ranks of a group must issue them in one order.
 class Comm_CollectiveOp<string mnemonic, dag own>

@@ -18,16 +18,31 @@
 
 namespace oneflow {
 
-/// The ranks of a placement, with the links of its kind of device.
+/// The ranks of a placement, with the links of its kind of device; without the
+/// time axis.
 sbp::RankMesh ranksOf(PlacementOp placement);
 
-/// Bringing `value`, of static shape, from one state to another.
+/// The first of the states where the placement has a time axis, else B.
+sbp::Sbp timeStateOf(PlacementOp placement, NdSbpAttr state);
+/// The states of the other axes.
+sbp::NdSbp spaceStateOf(PlacementOp placement, NdSbpAttr state);
+/// The inverse of the two.
+NdSbpAttr withTimeState(PlacementOp placement, const sbp::Sbp &time,
+                        const sbp::NdSbp &inSpace);
+
+/// A boxing that accumulates over micro-batches or cuts one out: nothing moves
+/// between ranks.
+bool isTimeBoxing(BoxingOp boxing);
+
+/// Bringing `value`, of static shape, from one state to another, which are
+/// equal along time: what is moved once per micro-batch if they are split
+/// there.
 sbp::BoxingRequest boxingRequest(mlir::Value value, PlacementOp source,
                                  NdSbpAttr from, PlacementOp target,
                                  NdSbpAttr to);
 
 /// What a boxing op asks for. nullopt while it lacks a signature, or a
-/// placement that can be found.
+/// placement that can be found, and for boxing along time.
 std::optional<sbp::BoxingRequest> boxingRequest(BoxingOp boxing);
 
 /// The plan that a boxing op is a step of: the longest way, through the boxing
