@@ -78,6 +78,9 @@ private:
   /// Shardings.cpp. The name of the chosen configuration goes to
   /// `configuration`.
   llvm::LogicalResult chooseConfiguration();
+  /// Fails where the node speaks of a configuration that the model has not.
+  llvm::LogicalResult checkConfigurations(const ::onnx::NodeProto &node,
+                                          int index);
   /// Marks the ops that came into being after `before`, null for all, with what
   /// the configuration says of the node.
   llvm::LogicalResult importShardings(const ::onnx::NodeProto &node, int index,

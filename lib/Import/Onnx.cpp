@@ -12,6 +12,8 @@
 #include "oneflow/Import/Onnx.h"
 #include "GraphImporter.h"
 
+#include <climits>
+
 using namespace mlir;
 using namespace oneflow;
 using namespace oneflow::importer;
@@ -22,6 +24,22 @@ importModel(MLIRContext *context, FailureOr<std::unique_ptr<Model>> model,
   if (failed(model) || failed(validateModel(context, **model)))
     return failure();
   return GraphImporter(context, **model, options).run();
+}
+
+std::vector<OnnxNodeNames> oneflow::listOnnxNodes(StringRef bytes) {
+  google::protobuf::LogSilencer silence;
+  ::onnx::ModelProto proto;
+  std::vector<OnnxNodeNames> nodes;
+  if (bytes.size() > INT_MAX ||
+      !proto.ParsePartialFromArray(bytes.data(),
+                                   static_cast<int>(bytes.size())))
+    return nodes;
+  for (auto [index, node] : llvm::enumerate(proto.graph().node()))
+    nodes.push_back({nodeName(node, static_cast<int>(index)),
+                     node.op_type(),
+                     {node.input().begin(), node.input().end()},
+                     {node.output().begin(), node.output().end()}});
+  return nodes;
 }
 
 FailureOr<OwningOpRef<ModuleOp>>

@@ -64,6 +64,14 @@ mlir::FailureOr<mlir::Type> readCastType(NodeImporter &node);
 llvm::LogicalResult importGemm(NodeImporter &node);
 llvm::LogicalResult importMatMul(NodeImporter &node);
 
+// Windows.cpp
+llvm::LogicalResult importConv(NodeImporter &node);
+llvm::LogicalResult importMaxPool(NodeImporter &node);
+llvm::LogicalResult importAveragePool(NodeImporter &node);
+
+// BatchNorm.cpp
+llvm::LogicalResult importBatchNormalization(NodeImporter &node);
+
 // Softmax.cpp
 llvm::LogicalResult importSoftmax(NodeImporter &node);
 llvm::LogicalResult importLogSoftmax(NodeImporter &node);
@@ -80,6 +88,8 @@ llvm::LogicalResult importReduceMin(NodeImporter &node);
 llvm::LogicalResult importReduceProd(NodeImporter &node);
 llvm::LogicalResult importReduceSumSquare(NodeImporter &node);
 llvm::LogicalResult importReduceL2(NodeImporter &node);
+llvm::LogicalResult importGlobalAveragePool(NodeImporter &node);
+llvm::LogicalResult importGlobalMaxPool(NodeImporter &node);
 
 // Shapes.cpp: what moves elements but computes none.
 llvm::LogicalResult importIdentity(NodeImporter &node);

@@ -142,17 +142,14 @@ LogicalResult importer::importReduceL2(NodeImporter &node) {
   return importSquares(node, /*root=*/true);
 }
 
-LogicalResult importer::importReduceMean(NodeImporter &node) {
-  FailureOr<Reduction> reduction = readReduction(node, 18);
-  if (failed(reduction) || failed(node.requireNumber(0)))
-    return failure();
-  if (reduction->axes.empty())
-    return node.forwardInput(0);
+/// The mean over `reduction`, which is not empty.
+static LogicalResult importMean(NodeImporter &node,
+                                const Reduction &reduction) {
   RankedTensorType type = node.inputType(0);
   Type element = type.getElementType();
   Type wide = sumType(node, element);
   int64_t count = 1;
-  for (int64_t axis : reduction->axes)
+  for (int64_t axis : reduction.axes)
     count *= type.getDimSize(axis);
   if (isa<IntegerType>(element) &&
       (count == 0 || element.getIntOrFloatBitWidth() < 32))
@@ -161,7 +158,42 @@ LogicalResult importer::importReduceMean(NodeImporter &node) {
   Value x = node.input(0);
   if (!x)
     return failure();
-  Value sum = reduce(node, node.cast(x, wide), *reduction, ReduceKind::Sum);
+  Value sum = reduce(node, node.cast(x, wide), reduction, ReduceKind::Sum);
   Value mean = node.binary<DivOp>(sum, node.scalar(count, wide));
   return mean ? node.setResult(node.cast(mean, element)) : failure();
+}
+
+LogicalResult importer::importReduceMean(NodeImporter &node) {
+  FailureOr<Reduction> reduction = readReduction(node, 18);
+  if (failed(reduction) || failed(node.requireNumber(0)))
+    return failure();
+  return reduction->axes.empty() ? node.forwardInput(0)
+                                 : importMean(node, *reduction);
+}
+
+/// All dimensions but the batch and the channels.
+static FailureOr<Reduction> spatialReduction(NodeImporter &node) {
+  int64_t rank = node.inputType(0).getRank();
+  if (failed(node.requireFloat(0)))
+    return failure();
+  if (rank < 3)
+    return node.error()
+           << "expected a batch, channels and spatial dimensions, got "
+           << node.inputType(0);
+  Reduction reduction;
+  reduction.axes.resize(rank - 2);
+  std::iota(reduction.axes.begin(), reduction.axes.end(), 2);
+  return reduction;
+}
+
+LogicalResult importer::importGlobalAveragePool(NodeImporter &node) {
+  FailureOr<Reduction> reduction = spatialReduction(node);
+  return failed(reduction) ? failure() : importMean(node, *reduction);
+}
+
+LogicalResult importer::importGlobalMaxPool(NodeImporter &node) {
+  FailureOr<Reduction> reduction = spatialReduction(node);
+  Value x = failed(reduction) ? Value() : node.input(0);
+  return x ? node.setResult(reduce(node, x, *reduction, ReduceKind::Max))
+           : failure();
 }

@@ -36,6 +36,11 @@ LogicalResult GraphImporter::chooseConfiguration() {
     return success();
   if (wanted.empty() && known.empty())
     return success();
+  llvm::StringSet<> seen;
+  for (const ::onnx::DeviceConfigurationProto &one : known)
+    if (!seen.insert(one.name()).second)
+      return error() << "the model has two device configurations '"
+                     << one.name() << "'; nodes cannot say which they mean";
   if (wanted.empty() && known.size() > 1)
     return error() << "the model has several device configurations: " << names()
                    << "; choose one with --device-configuration NAME, or none";
@@ -49,6 +54,38 @@ LogicalResult GraphImporter::chooseConfiguration() {
     return error() << "device configuration '" << configuration->name()
                    << "': expected at least 1 device, got "
                    << configuration->num_devices();
+  if (configuration->device_size() > configuration->num_devices())
+    return error() << "device configuration '" << configuration->name()
+                   << "': expected a name for each of its "
+                   << configuration->num_devices() << " devices at most, got "
+                   << configuration->device_size();
+  return success();
+}
+
+LogicalResult GraphImporter::checkConfigurations(const ::onnx::NodeProto &node,
+                                                 int index) {
+  if (options.deviceConfiguration == "none")
+    return success();
+  const auto &known = model.proto.configuration();
+  for (const ::onnx::NodeDeviceConfigurationProto &own :
+       node.device_configurations()) {
+    const std::string &id = own.configuration_id();
+    if (llvm::any_of(known, [&](const ::onnx::DeviceConfigurationProto &one) {
+          return one.name() == id;
+        }))
+      continue;
+    std::string name = nodeName(node, index);
+    InFlightDiagnostic error =
+        emitError(model.location(builder.getContext(), name, index))
+        << "node '" << name << "': says how it lies in device configuration '"
+        << id << "', the model has "
+        << (known.empty() ? "no configuration" : "only: ");
+    llvm::interleaveComma(known, error,
+                          [&](const ::onnx::DeviceConfigurationProto &one) {
+                            error << one.name();
+                          });
+    return error << "; --device-configuration none ignores all of them";
+  }
   return success();
 }
 
@@ -146,6 +183,8 @@ static void addSharding(Operation *op, bool isOperand, unsigned index,
 
 LogicalResult GraphImporter::importShardings(const ::onnx::NodeProto &node,
                                              int index, Operation *before) {
+  if (failed(checkConfigurations(node, index)))
+    return failure();
   if (!configuration)
     return success();
   std::string name = nodeName(node, index);

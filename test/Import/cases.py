@@ -284,6 +284,90 @@ case("rms_norm_epsilon", node("RMSNormalization", "x s", epsilon=0.5, stash_type
 case("rms_norm_broadcast_scale", node("RMSNormalization", "x s", axis=1),
      {"x": NORM}, {"s": SCALE}, opset=23)
 
+# --- Convolution, pooling and batch norm ------------------------------------------------
+
+IMAGE = rand(2, 4, 7, 6)
+FILTER = rand(6, 4, 3, 3, seed=1, low=-0.5, high=0.5)
+for name, attributes in {
+        "plain": {}, "pads": {"pads": [1, 0, 2, 1]}, "strides": {"strides": [2, 3]},
+        "dilations": {"dilations": [2, 1], "kernel_shape": [3, 3]},
+        "same_upper": {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
+        "same_lower": {"auto_pad": "SAME_LOWER", "strides": [2, 2]},
+        "valid": {"auto_pad": "VALID"}}.items():
+    case(f"conv_{name}", node("Conv", "x w", **attributes), {"x": IMAGE}, {"w": FILTER})
+case("conv_bias", node("Conv", "x w b", pads=[1, 1, 1, 1]), {"x": IMAGE},
+     {"w": FILTER, "b": rand(6, seed=2)})
+case("conv_groups", node("Conv", "x w b", group=2), {"x": IMAGE},
+     {"w": rand(6, 2, 3, 3, seed=1), "b": rand(6, seed=2)})
+case("conv_depthwise", node("Conv", "x w", group=4, pads=[1, 1, 1, 1]), {"x": IMAGE},
+     {"w": rand(4, 1, 3, 3, seed=1)})
+case("conv_pointwise", node("Conv", "x w", strides=[2, 2]), {"x": IMAGE},
+     {"w": rand(5, 4, 1, 1, seed=1)})
+case("conv_1d", node("Conv", "x w", pads=[2, 1]), {"x": rand(2, 3, 9)},
+     {"w": rand(4, 3, 3, seed=1)})
+case("conv_3d", node("Conv", "x w", pads=[1, 0, 1, 0, 1, 0]), {"x": rand(2, 3, 4, 5, 4)},
+     {"w": rand(4, 3, 2, 3, 2, seed=1)})
+case("conv_weight_input", node("Conv", "x w"), {"x": IMAGE, "w": FILTER})
+case("conv_opset7", node("Conv", "x w"), {"x": IMAGE}, {"w": FILTER}, opset=7)
+case("conv_f16", node("Conv", "x w b", pads=[1, 1, 1, 1]), {"x": IMAGE.astype(np.float16)},
+     {"w": FILTER.astype(np.float16), "b": rand(6, seed=2, dtype=np.float16)},
+     tolerance=1e-2)
+WINDOW = {"kernel_shape": [3, 2]}
+for pool in ("MaxPool", "AveragePool"):
+    for name, attributes in {
+            "plain": {}, "strides": {"strides": [2, 3]},
+            "pads": {"pads": [1, 0, 2, 1], "strides": [2, 2]},
+            "ceil": {"strides": [3, 4], "ceil_mode": 1},
+            "ceil_pads": {"strides": [3, 3], "ceil_mode": 1, "pads": [1, 1, 1, 0]},
+            "same_upper": {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
+            "same_lower": {"auto_pad": "SAME_LOWER", "strides": [3, 2]},
+            "valid": {"auto_pad": "VALID", "strides": [2, 2]}}.items():
+        case(f"{pool.lower()}_{name}", node(pool, "x", **WINDOW, **attributes), {"x": IMAGE})
+    case(f"{pool.lower()}_1d", node(pool, "x", kernel_shape=[4], strides=[2]),
+         {"x": rand(2, 3, 9)})
+    case(f"{pool.lower()}_3d", node(pool, "x", kernel_shape=[2, 3, 2]),
+         {"x": rand(2, 3, 4, 5, 4)})
+    case(f"{pool.lower()}_opset7", node(pool, "x", **WINDOW), {"x": IMAGE}, opset=7)
+    case(f"global_{pool.lower()}", node(f"Global{pool}", "x"), {"x": IMAGE})
+case("maxpool_dilations", node("MaxPool", "x", **WINDOW, dilations=[2, 3]), {"x": IMAGE})
+case("maxpool_f64", node("MaxPool", "x", **WINDOW), {"x": IMAGE.astype(np.float64)})
+case("maxpool_f16", node("MaxPool", "x", **WINDOW), {"x": IMAGE.astype(np.float16)})
+case("maxpool_i8", node("MaxPool", "x", **WINDOW),
+     {"x": rand(2, 4, 7, 6, low=-100, high=100).astype(np.int8)})
+case("maxpool_indices", node("MaxPool", "x", "y i", **WINDOW, pads=[1, 1, 1, 0]),
+     {"x": IMAGE}, outputs="y i")
+case("maxpool_indices_of_ties", node("MaxPool", "x", "y i", **WINDOW, strides=[2, 2]),
+     {"x": np.round(IMAGE)}, outputs="y i")
+case("maxpool_indices_column_major",
+     node("MaxPool", "x", "y i", **WINDOW, storage_order=1), {"x": IMAGE}, outputs="y i")
+for name, attributes in {"pads": {"pads": [1, 0, 2, 1]},
+                         "ceil_pads": {"pads": [1, 1, 1, 0], "strides": [3, 3],
+                                       "ceil_mode": 1}}.items():
+    case(f"averagepool_count_{name}",
+         node("AveragePool", "x", **WINDOW, count_include_pad=1, **attributes), {"x": IMAGE},
+         opset=19)
+case("averagepool_dilations", node("AveragePool", "x", **WINDOW, dilations=[2, 3]),
+     {"x": IMAGE}, opset=19)
+case("averagepool_f16", node("AveragePool", "x", **WINDOW), {"x": IMAGE.astype(np.float16)},
+     tolerance=1e-2)
+STATISTICS = {"s": rand(4, seed=1), "b": rand(4, seed=2), "m": rand(4, seed=3),
+              "v": rand(4, seed=4, low=0.1)}
+for opset in (7, 9, 14, 15):
+    case(f"batch_norm_opset{opset}", node("BatchNormalization", "x s b m v"), {"x": IMAGE},
+         STATISTICS, opset=opset)
+case("batch_norm_epsilon", node("BatchNormalization", "x s b m v", epsilon=0.5),
+     {"x": IMAGE}, STATISTICS)
+case("batch_norm_inputs", node("BatchNormalization", "x s b m v"),
+     {"x": IMAGE, **STATISTICS})
+case("batch_norm_2d", node("BatchNormalization", "x s b m v"), {"x": rand(5, 4)},
+     STATISTICS)
+case("batch_norm_f64", node("BatchNormalization", "x s b m v"),
+     {"x": IMAGE.astype(np.float64)},
+     {name: value.astype(np.float64) for name, value in STATISTICS.items()})
+case("batch_norm_training",
+     node("BatchNormalization", "x s b m v", "y rm rv", training_mode=1, momentum=0.7),
+     {"x": IMAGE}, STATISTICS, outputs="y rm rv")
+
 # --- Shapes -----------------------------------------------------------------------------
 
 for axis in (None, 0, 2, 3, -1):

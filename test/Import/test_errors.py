@@ -37,6 +37,7 @@ def scalar(value, dtype=np.float32):
 
 FLOATS, INTS = (TensorProto.FLOAT, [2, 3]), (TensorProto.INT64, [2, 3])
 RELU = lambda: node("Relu", "x")
+IMAGES = {"x": (TensorProto.FLOAT, [2, 3, 4, 5])}
 BRANCH = helper.make_graph([], "branch", [], [])
 
 # What is wrong, and what the message must say, in order.
@@ -55,6 +56,60 @@ ERRORS = {
     "sparse_initializer": (
         changed(lambda m: m.graph.sparse_initializer.add()),
         ["sparse initializers are not supported"]),
+    # Windows and batch norm.
+    "conv_rank": (raw(node("Conv", "x w"), weights={"w": rand(2, 3)}),
+                  ["node 'Conv_0'", "one rank of at least 3, got"]),
+    "conv_channels": (raw(node("Conv", "x w"), IMAGES, {"w": rand(4, 2, 2, 2)}),
+                      ["do not fall into 1 groups"]),
+    "conv_groups": (raw(node("Conv", "x w", group=0), IMAGES, {"w": rand(4, 3, 2, 2)}),
+                    ["do not fall into 0 groups"]),
+    "conv_window": (raw(node("Conv", "x w"), IMAGES, {"w": rand(4, 3, 2, 6)}),
+                    ["a window of 6 elements with dilation 1 does not fit in 5"]),
+    "conv_kernel_shape": (
+        raw(node("Conv", "x w", kernel_shape=[3, 3]), IMAGES, {"w": rand(4, 3, 2, 2)}),
+        ["'kernel_shape' must be [2, 2], as the weight is, got [3, 3]"]),
+    "conv_bias": (raw(node("Conv", "x w b"), IMAGES,
+                      {"w": rand(4, 3, 2, 2), "b": rand(3)}),
+                  ["B must have one element for each of 4 channels"]),
+    "conv_pads": (raw(node("Conv", "x w", pads=[0, 0, -1, 0]), IMAGES,
+                      {"w": rand(4, 3, 2, 2)}),
+                  ["attribute 'pads' must be in [0, 2^31), got -1"]),
+    "conv_strides": (raw(node("Conv", "x w", strides=[1]), IMAGES,
+                         {"w": rand(4, 3, 2, 2)}),
+                     ["attribute 'strides' must have 2 numbers, got 1"]),
+    "conv_auto_pad": (raw(node("Conv", "x w", auto_pad="SAME"), IMAGES,
+                          {"w": rand(4, 3, 2, 2)}),
+                      ["'auto_pad' must be NOTSET, SAME_UPPER, SAME_LOWER or VALID, got SAME"]),
+    "conv_both_pads": (raw(node("Conv", "x w", auto_pad="VALID", pads=[1, 1, 1, 1]), IMAGES,
+                           {"w": rand(4, 3, 2, 2)}),
+                       ["'pads' and 'auto_pad' (VALID) must not be given together"]),
+    "pool_kernel_shape": (raw(node("MaxPool", "x"), IMAGES), ["'kernel_shape' is missing"]),
+    "pool_rank": (raw(node("MaxPool", "x", kernel_shape=[2])),
+                  ["expected a batch, channels and spatial dimensions"]),
+    "pool_empty_window": (raw(node("MaxPool", "x", kernel_shape=[2, 0]), IMAGES),
+                          ["extents must be in [1, 2^31)"]),
+    "pool_dilations": (raw(node("AveragePool", "x", kernel_shape=[2, 2], dilations=[1, 1]),
+                           IMAGES, opset=17),
+                       ["attribute 'dilations' is not one of this version"]),
+    "pool_all_padding": (raw(node("AveragePool", "x", kernel_shape=[2, 2], pads=[2, 0, 0, 0]),
+                             IMAGES), ["a window has no element but padding"]),
+    "pool_indices_of_average": (
+        raw(node("AveragePool", "x", "y i", kernel_shape=[2, 2]), IMAGES), ["output"]),
+    "batch_norm_channels": (
+        raw(node("BatchNormalization", "x s s s t"), IMAGES, {"s": rand(3), "t": rand(4)}),
+        ["expected one element for each of 3 channels, got 't'"]),
+    "batch_norm_outputs": (
+        raw(node("BatchNormalization", "x s s s s", "y m"), IMAGES, {"s": rand(3)},
+            outputs=("y", "m")), ["output 1 is one of training, which is off"]),
+    "batch_norm_old_training": (
+        raw(node("BatchNormalization", "x s s s s", "y m"), IMAGES, {"s": rand(3)}, opset=9,
+            outputs=("y", "m")), ["output 1 is one of training, which is supported from"]),
+    "batch_norm_spatial": (
+        raw(node("BatchNormalization", "x s s s s", spatial=0), IMAGES, {"s": rand(3)},
+            opset=7), ["statistics for each element (spatial = 0)"]),
+    "batch_norm_epsilon": (
+        raw(node("BatchNormalization", "x s s s s", epsilon=-1.0), IMAGES, {"s": rand(3)}),
+        ["expected an 'epsilon' of at least 0"]),
     # Names and order.
     "undefined_input": (raw(node("Relu", "xx")),
                         ["node 'Relu_0' uses 'xx', which nothing produces; "

@@ -61,6 +61,16 @@ mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 importOnnxBytes(mlir::MLIRContext *context, llvm::StringRef bytes,
                 llvm::StringRef path, const OnnxImportOptions &options);
 
+/// A node of a model, by the names that its user knows; operands that are left
+/// out are empty.
+struct OnnxNodeNames {
+  std::string name, operatorType;
+  std::vector<std::string> inputs, outputs;
+};
+
+/// The nodes of a serialized ModelProto that was imported, in order.
+std::vector<OnnxNodeNames> listOnnxNodes(llvm::StringRef bytes);
+
 /// The serialized ModelProto `bytes` without the values of those initializers
 /// that are variables of `module`, whose names, types and extents stay; so
 /// tensorio::writeTrainedModel can put trained values back. Other initializers
