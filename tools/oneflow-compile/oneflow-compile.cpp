@@ -10,10 +10,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "UnknownFlag.h"
+
 #include "oneflow/Import/Onnx.h"
 #include "oneflow/Pipelines/Diagnostics.h"
 #include "oneflow/Pipelines/Explain.h"
 #include "oneflow/Pipelines/Pipelines.h"
+#include "oneflow/Pipelines/PrecisionFlags.h"
 #include "oneflow/Pipelines/SpreadFlags.h"
 #include "oneflow/Target/Cpu.h"
 #include "oneflow/Target/PlanExport.h"
@@ -22,6 +25,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
@@ -62,11 +66,37 @@ cl::opt<Level> emitLevel(
                           "tasks, registers and memory, with native kernels"),
                clEnumValN(Level::Plan, "plan", "a plan file (default)")),
     cl::cat(category));
+cl::opt<bool> emitLocations(
+    "emit-locations",
+    cl::desc("With --emit: write where each op comes from, too, so that the "
+             "names of nodes are seen, and known when the file is read"),
+    cl::cat(category));
 cl::opt<std::string> mesh("mesh",
                           cl::desc("Axes of the cluster and their sizes "
                                    "(default: dp=1)"),
                           cl::value_desc("dp=2,tp=2"), cl::init("dp=1"),
                           cl::cat(category));
+cl::opt<int64_t> microBatches(
+    "micro-batches",
+    cl::desc("Parts of the batch that a step takes one after the other, adding "
+             "their gradients up (default: 1)"),
+    cl::value_desc("m"), cl::init(1), cl::cat(category));
+cl::opt<std::string> pipeline(
+    "schedule",
+    cl::desc("With pipeline stages (--mesh pp=N,...), how they go through the "
+             "micro-batches: 1f1b (default), gpipe, interleaved or "
+             "zero-bubble"),
+    cl::init("1f1b"), cl::cat(category));
+cl::opt<int64_t> chunks(
+    "chunks",
+    cl::desc("With --schedule interleaved: parts of the model on each stage "
+             "(default: 2)"),
+    cl::value_desc("v"), cl::init(1), cl::cat(category));
+cl::list<std::string> stageHints(
+    "stage",
+    cl::desc("With pipeline stages: put the nodes whose names match into this "
+             "part of the model, counted from 0; may be repeated"),
+    cl::value_desc("pattern=part"), cl::cat(category));
 cl::opt<std::string> device("device", cl::desc("What ranks compute on: cpu"),
                             cl::init("cpu"), cl::cat(category));
 cl::list<std::string> dims(
@@ -116,6 +146,37 @@ cl::opt<double> weightDecay("weight-decay",
 cl::opt<double> momentum("momentum",
                          cl::desc("With --optimizer sgd (default: 0.9)"),
                          cl::init(0.9), cl::cat(category));
+cl::opt<unsigned>
+    zero("zero",
+         cl::desc("With --train: split what training keeps along mesh axes "
+                  "that split inputs: 1 and 2 the optimizer's state, 3 the "
+                  "parameters, too (default: 0, nothing)"),
+         cl::value_desc("0|1|2|3"), cl::init(0), cl::cat(category));
+cl::opt<std::string> precision(
+    "precision",
+    cl::desc("Float type of what a low type suffices for: bf16, f16 or f32; "
+             "the rest is computed in f32 (default: as the model is)"),
+    cl::value_desc("type"), cl::cat(category));
+cl::opt<std::string> precisionOps(
+    "precision-ops",
+    cl::desc("With --precision: change which ops compute in the low type, in "
+             "f32, or in that of their operands"),
+    cl::value_desc("matmul=low,softmax=high,gelu=follow"), cl::cat(category));
+cl::opt<std::string> lossScale(
+    "loss-scale",
+    cl::desc("With --train: multiply the loss before differentiation, so that "
+             "small gradients do not vanish: dynamic (default with "
+             "--precision f16), a number, or none (default otherwise)"),
+    cl::value_desc("dynamic|number|none"), cl::cat(category));
+cl::opt<double> lossScaleStart(
+    "loss-scale-start",
+    cl::desc("With --loss-scale dynamic: what it begins with (default: 65536)"),
+    cl::value_desc("number"), cl::init(65536), cl::cat(category));
+cl::opt<int64_t> lossScaleInterval(
+    "loss-scale-interval",
+    cl::desc("With --loss-scale dynamic: finite steps in a row that double it "
+             "(default: 2000)"),
+    cl::value_desc("steps"), cl::init(2000), cl::cat(category));
 cl::opt<std::string> cpu("cpu",
                          cl::desc("Processor to generate code for: host "
                                   "(default) or generic (x86-64-v3)"),
@@ -178,6 +239,58 @@ int fail(const llvm::Twine &message) {
   return 1;
 }
 
+/// A positive number that f32 holds.
+std::optional<double> parseScale(llvm::StringRef text) {
+  double value;
+  if (text.getAsDouble(value) || !(value > 0) ||
+      !std::isnormal(static_cast<float>(value)))
+    return std::nullopt;
+  return value;
+}
+
+bool isLossScaleDynamic() {
+  if (lossScale.getNumOccurrences() == 0)
+    return train && precision == "f16" && optimizer != "none";
+  return lossScale == "dynamic";
+}
+
+/// What the loss scale begins with; 0 where there is none.
+double initialLossScale() {
+  if (isLossScaleDynamic())
+    return lossScaleStart;
+  return parseScale(lossScale).value_or(0);
+}
+
+/// What is wrong with the options of mixed precision.
+std::optional<std::string> checkPrecision() {
+  if (precision.getNumOccurrences() > 0 && precision != "f32" &&
+      precision != "bf16" && precision != "f16")
+    return "expected --precision f32, bf16 or f16, got: " + precision;
+  if (precisionOps.getNumOccurrences() > 0 && precision.empty())
+    return "--precision-ops goes with --precision";
+  if (lossScale.getNumOccurrences() > 0 && lossScale != "dynamic" &&
+      lossScale != "none" && !parseScale(lossScale))
+    return "expected --loss-scale dynamic, none or a positive number, got: " +
+           lossScale;
+  if (initialLossScale() != 0 && optimizer == "none")
+    return "--loss-scale goes with --optimizer adamw or sgd: gradients are "
+           "handed out as they are";
+  for (const cl::Option *option :
+       std::initializer_list<cl::Option *>{&lossScaleStart, &lossScaleInterval})
+    if (option->getNumOccurrences() > 0 && !isLossScaleDynamic())
+      return ("--" + option->ArgStr +
+              " goes with --loss-scale dynamic, which --precision f16 implies")
+          .str();
+  if (!(lossScaleStart > 0) ||
+      !std::isnormal(static_cast<float>(lossScaleStart)))
+    return "expected --loss-scale-start of a positive number, got: " +
+           std::to_string(lossScaleStart);
+  if (lossScaleInterval < 1)
+    return "expected --loss-scale-interval of at least 1, got: " +
+           std::to_string(lossScaleInterval);
+  return std::nullopt;
+}
+
 /// What is wrong with the options that the passes would find only later, or not
 /// at all.
 std::optional<std::string> checkOptions() {
@@ -213,12 +326,34 @@ std::optional<std::string> checkOptions() {
     return mistake;
   if (auto mistake = notNegative("momentum", momentum))
     return mistake;
+  if (microBatches < 1)
+    return "expected --micro-batches of at least 1, got: " +
+           std::to_string(microBatches);
+  if (auto mistake = oneOf("schedule", pipeline,
+                           {"1f1b", "gpipe", "interleaved", "zero-bubble"}))
+    return mistake;
+  bool interleaves = pipeline == "interleaved";
+  if (interleaves && chunks.getNumOccurrences() == 0)
+    chunks = 2;
+  if (chunks < 1 || (chunks > 1 && !interleaves))
+    return interleaves ? "expected --chunks of at least 1, got: " +
+                             std::to_string(chunks)
+                       : std::string("--chunks goes with --schedule "
+                                     "interleaved");
+  if (auto mistake = checkPrecision())
+    return mistake;
   bool isText = llvm::StringRef(inputPath).ends_with(".mlir");
   if (isText && !dims.empty())
     return "--dim goes with .onnx models: a module has its extents in its "
            "types";
   if (isText && deviceConfiguration.getNumOccurrences() > 0)
     return "--device-configuration goes with .onnx models";
+  if (emitLocations && emitLevel == Level::Plan)
+    return "--emit-locations goes with --emit import, logical, spread, comm or "
+           "actor: a plan has them always";
+  if (deviceConfiguration.getNumOccurrences() > 0 &&
+      deviceConfiguration.empty())
+    return "expected --device-configuration with a name or none, got: ''";
   if (explain && (emitLevel == Level::Import || emitLevel == Level::Logical))
     return "--explain goes with --emit spread and later levels: communication "
            "is not "
@@ -234,9 +369,13 @@ std::optional<std::string> checkOptions() {
   if (!train)
     for (const cl::Option *option : std::initializer_list<cl::Option *>{
              &loss, &lossOutput, &optimizer, &learningRate, &weightDecay,
-             &momentum})
+             &momentum, &zero, &lossScale, &lossScaleStart, &lossScaleInterval})
       if (option->getNumOccurrences() > 0)
         return ("--" + option->ArgStr + " goes with --train").str();
+  if (zero > 3)
+    return "expected --zero 0, 1, 2 or 3, got: " + std::to_string(zero);
+  if (zero > 0 && optimizer == "none")
+    return "--zero goes with --optimizer adamw or sgd";
   if (momentum.getNumOccurrences() > 0 && optimizer != "sgd")
     return "--momentum goes with --optimizer sgd";
   for (const cl::Option *option :
@@ -245,6 +384,30 @@ std::optional<std::string> checkOptions() {
       return ("--" + option->ArgStr + " goes with --optimizer adamw or sgd")
           .str();
   return std::nullopt;
+}
+
+/// The flags that decide what the plan is, as given, beside the mesh and the
+/// hints, which a plan notes by themselves.
+std::string givenFlags() {
+  std::string text;
+  auto add = [&](const cl::Option &option, const llvm::Twine &value) {
+    text += (text.empty() ? "--" : " --") + option.ArgStr.str() + value.str();
+  };
+  for (const std::string &dim : dims)
+    add(dims, " " + dim);
+  if (train)
+    add(train, "");
+  for (const cl::opt<std::string> *option :
+       std::initializer_list<const cl::opt<std::string> *>{
+           &device, &deviceConfiguration, &loss, &lossOutput, &optimizer, &cpu})
+    if (option->getNumOccurrences() > 0)
+      add(*option, " " + option->getValue());
+  for (const cl::opt<double> *option :
+       std::initializer_list<const cl::opt<double> *>{&learningRate,
+                                                      &weightDecay, &momentum})
+    if (option->getNumOccurrences() > 0)
+      add(*option, llvm::formatv(" {0}", option->getValue()));
+  return text;
 }
 
 /// Parses name=extent; nullopt with a message printed when it is not that.
@@ -272,6 +435,19 @@ struct Model {
   /// Serialised ONNX model; empty for .mlir.
   std::string onnx;
 };
+
+/// "comm" or "actor" where the module is at that level already, else empty.
+std::string lowerLevelOf(ModuleOp module) {
+  std::string level;
+  module.walk([&](Operation *op) {
+    llvm::StringRef dialect = op->getName().getDialectNamespace();
+    if (dialect == "comm" || dialect == "actor")
+      level = dialect.str();
+    // A graph of tasks holds what is left of the level before.
+    return dialect == "actor" ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return level;
+}
 
 std::optional<Model> readModel(MLIRContext &context,
                                const llvm::StringMap<int64_t> &bound) {
@@ -301,6 +477,12 @@ std::optional<Model> readModel(MLIRContext &context,
   model.module = parseSourceFile<ModuleOp>(path, &context);
   if (!model.module)
     return std::nullopt;
+  if (std::string level = lowerLevelOf(*model.module); !level.empty()) {
+    fail("expected a module of the oneflow dialect, as --emit import, logical "
+         "or spread writes it, got one of the level " +
+         level + ": " + inputPath + "; oneflow-opt goes on from there");
+    return std::nullopt;
+  }
   return model;
 }
 
@@ -334,7 +516,8 @@ int finish(llvm::StringRef path, llvm::raw_fd_ostream &out) {
 }
 
 /// Runs the pipelines from the logical graph on, as far as --emit wants.
-LogicalResult lower(ModuleOp module, const std::vector<std::string> &hints,
+LogicalResult lower(ModuleOp module, const std::string &onnx,
+                    const std::vector<std::string> &hints,
                     const CpuTarget &target, Progress &progress) {
   MLIRContext *context = module.getContext();
   auto run = [&](llvm::StringRef what, auto build) {
@@ -355,15 +538,40 @@ LogicalResult lower(ModuleOp module, const std::vector<std::string> &hints,
         options.weightDecay = weightDecay;
         options.momentum = momentum;
         options.unpack = hasSeveralRanks(mesh);
+        options.mesh = mesh;
+        options.device = device;
+        options.microBatches = microBatches;
+        options.pipeline = pipeline;
+        options.chunks = chunks;
+        for (const std::string &hint : stageHints)
+          options.stageHints.push_back(hint);
+        options.precision = precision;
+        options.precisionOps = precisionOps;
+        options.lossScale = initialLossScale();
+        options.dynamicLossScale = isLossScaleDynamic();
+        options.lossScaleInterval = lossScaleInterval;
         buildLogicalPipeline(passes, options);
       })))
     return failure();
   if (emitLevel == Level::Logical)
     return success();
+  if (std::optional<std::string> mistake = checkHintNames(hints, module, [&] {
+        std::vector<SourceNode> nodes;
+        for (OnnxNodeNames &node : listOnnxNodes(onnx))
+          nodes.push_back({std::move(node.name), std::move(node.operatorType),
+                           std::move(node.inputs), std::move(node.outputs)});
+        return nodes;
+      })) {
+    progress.end();
+    fail(*mistake);
+    return failure();
+  }
   if (failed(run("choosing SBP signatures", [&](OpPassManager &passes) {
         SpreadPipelineOptions options;
         options.mesh = mesh;
         options.device = device;
+        options.zero = zero;
+        options.microBatches = microBatches;
         options.explain = explainSignatures;
         for (const std::string &hint : hints)
           options.hints.push_back(hint);
@@ -383,6 +591,8 @@ LogicalResult lower(ModuleOp module, const std::vector<std::string> &hints,
     return failure();
   if (emitLevel == Level::Comm)
     return success();
+  if (failed(checkDevices(module)))
+    return failure();
   return run("generating kernels and planning memory",
              [&](OpPassManager &passes) {
                SchedulePipelineOptions options;
@@ -432,6 +642,9 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   cl::SetVersionPrinter(
       [](llvm::raw_ostream &out) { out << "oneflow-compile 0.1.0\n"; });
+  if (std::optional<std::string> mistake = findUnknownFlag(
+          llvm::ArrayRef<const char *>(argv + 1, argv + argc), category))
+    return usageError(*mistake);
   bool parsed = cl::ParseCommandLineOptions(
       argc, argv,
       "compiles an ONNX model or a module of the oneflow dialect for a mesh of "
@@ -443,6 +656,9 @@ int main(int argc, char **argv) {
       "      --sbp 'fc1.*=S(0)@tp' --sbp 'fc2.weight=S(1)@tp' --explain\n"
       "  oneflow-compile model.onnx --dim batch=64 --mesh dp=2,tp=2 \\\n"
       "      --sbp 'fc1:in1=[B, S(0)]' --sbp-file more.txt\n"
+      "  oneflow-compile model.onnx --dim batch=64 --train --precision bf16 "
+      "\\\n"
+      "      --precision-ops 'gelu=high'\n"
       "  oneflow-compile model.onnx --dim batch=32 --emit spread\n\n"
       "Exit status: 0 done, 1 the model cannot be compiled, 2 wrong usage.\n",
       &llvm::errs());
@@ -452,10 +668,18 @@ int main(int argc, char **argv) {
   auto bound = parseDims();
   if (!bound)
     return 2;
+  // The linker, a library in this process, resets what was parsed.
+  std::string flags = givenFlags();
   if (std::optional<std::string> mistake = checkOptions())
     return usageError(*mistake);
   if (std::optional<std::string> mistake = checkMeshFlag(mesh))
     return usageError(*mistake);
+  if (!hasAxis(mesh, "pp"))
+    for (const cl::Option *option : std::initializer_list<cl::Option *>{
+             &pipeline, std::addressof(stageHints)})
+      if (option->getNumOccurrences() > 0)
+        return usageError("--" + option->ArgStr +
+                          " goes with pipeline stages: an axis pp in --mesh");
   std::vector<std::string> mistakes;
   std::vector<std::string> hints =
       readHintFlags(std::vector<std::string>(sbpHints),
@@ -470,6 +694,9 @@ int main(int argc, char **argv) {
   registerOneFlowDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.printOpOnDiagnostic(false);
+  if (std::optional<std::string> mistake =
+          checkPrecisionOps(context, precisionOps))
+    return usageError(*mistake);
   llvm::SourceMgr sources;
   std::optional<SourceMgrDiagnosticHandler> textDiagnostics;
   std::optional<ScopedDiagnosticHandler> modelDiagnostics;
@@ -493,7 +720,8 @@ int main(int argc, char **argv) {
     mesh = own;
   }
   if (std::optional<std::string> mistake =
-          checkHintAxes(hints, mesh, *model->module))
+          checkHintAxes(hints, mesh, *model->module,
+                        /*isDefault=*/mesh.getNumOccurrences() == 0))
     return usageError(*mistake);
   std::string sourceModel;
   if (!model->onnx.empty() && emitLevel == Level::Plan) {
@@ -502,13 +730,15 @@ int main(int argc, char **argv) {
       return 1;
     sourceModel = std::move(*stripped);
   }
-  if (failed(lower(*model->module, hints, target, progress)))
+  if (failed(lower(*model->module, model->onnx, hints, target, progress)))
     return 1;
   if (emitLevel != Level::Plan) {
     progress.end();
     return write(outputPath.empty() ? "-" : outputPath.getValue(),
                  [&](llvm::raw_ostream &out) {
-                   model->module->print(out);
+                   OpPrintingFlags flags;
+                   flags.enableDebugInfo(emitLocations);
+                   model->module->print(out, flags);
                    out << "\n";
                  });
   }
@@ -518,10 +748,27 @@ int main(int argc, char **argv) {
   PlanExportOptions options;
   options.sourceModel = std::move(sourceModel);
   options.metadata = {{"source", inputPath}, {"mesh", mesh}};
+  if (!precision.empty())
+    options.metadata.push_back({"precision", precision});
+  std::string pinned;
+  for (const std::string &hint : hints)
+    pinned += (pinned.empty() ? "" : "; ") + hint;
+  if (!hints.empty())
+    options.metadata.push_back({"hints", pinned});
+  if (!flags.empty())
+    options.metadata.push_back({"flags", flags});
   if (train) {
     options.metadata.push_back({"loss_output", "loss"});
     options.metadata.push_back({"loss", loss});
+    if (microBatches > 1)
+      options.metadata.push_back(
+          {"micro_batches", std::to_string(microBatches)});
+    if (hasAxis(mesh, "pp"))
+      options.metadata.push_back({"schedule", pipeline});
     options.metadata.push_back({"optimizer", optimizer});
+    if (initialLossScale() != 0)
+      options.metadata.push_back(
+          {"loss_scale_variable", "optimizer.loss_scale"});
     if (optimizer != "none")
       options.metadata.push_back(
           {"learning_rate_variable", "optimizer.learning_rate"});

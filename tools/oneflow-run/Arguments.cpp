@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 using namespace oneflow::run;
 
@@ -55,11 +56,37 @@ size_t editDistance(const std::string &a, const std::string &b) {
   return rows[a.size()][b.size()];
 }
 
+/// What other tools call an option of this one, or what is not set here.
+std::optional<std::string> knownAs(const std::string &name,
+                                   const std::vector<std::string> &names) {
+  constexpr std::pair<const char *, const char *> kSynonyms[] = {
+      {"lr", "learning-rate"},   {"epoch", "epochs"},
+      {"num-epochs", "epochs"},  {"max-steps", "steps"},
+      {"val", "validation"},     {"test", "validation"},
+      {"eval", "validation"},    {"train-data", "data"},
+      {"checkpoint", "weights"}, {"load", "weights"},
+      {"resume", "weights"},     {"out", "output"},
+      {"benchmark", "bench"},    {"profile", "trace"}};
+  for (auto [synonym, option] : kSynonyms)
+    if (name == synonym &&
+        std::find(names.begin(), names.end(), option) != names.end())
+      return "did you mean '--" + std::string(option) + "'?";
+  constexpr const char *kCompileTime[] = {
+      "batch",        "batch-size", "mesh", "sbp",  "optimizer",
+      "weight-decay", "momentum",   "dim",  "loss", "device"};
+  for (const char *option : kCompileTime)
+    if (name == option)
+      return "the plan has that fixed: see oneflow-compile --help";
+  return std::nullopt;
+}
+
 Error unknownOption(const Command &command, const std::string &name) {
   std::vector<std::string> names = {"help"};
   for (const Option &option : command.options)
     names.push_back(option.name);
   std::string message = "unknown option '--" + name + "'";
+  if (std::optional<std::string> meant = knownAs(name, names))
+    return {message + ", " + *meant};
   if (std::optional<std::string> near = nearMiss(name, names))
     message += ", did you mean '--" + *near + "'?";
   return {message};

@@ -53,11 +53,27 @@ Status oneflow::run::takeStatus(of_status_t *status) {
   return Error{location.empty() ? message : location + ": " + message};
 }
 
+/// The message for a file that is no plan but what a plan is made from.
+static std::string explainModel(const std::string &path,
+                                const std::string &message) {
+  size_t dot = path.rfind('.');
+  std::string ending = dot == std::string::npos ? "" : path.substr(dot);
+  if (ending != ".onnx" && ending != ".mlir")
+    return message;
+  return "'" + path +
+         "' is a model, not a plan: compile it first, "
+         "oneflow-compile " +
+         path + " -o " + path.substr(0, dot) +
+         ".ofp (with --train to train it)";
+}
+
 Expected<Plan> Plan::load(const std::string &path) {
   of_plan_t *handle = nullptr;
-  if (Status status = takeStatus(of_plan_load(path.c_str(), nullptr, &handle));
-      !status.ok())
-    return status.error();
+  of_status_t *loaded = of_plan_load(path.c_str(), nullptr, &handle);
+  bool isOther = of_status_get_code(loaded) == OF_STATUS_INVALID_PLAN;
+  if (Status status = takeStatus(loaded); !status.ok())
+    return isOther ? Error{explainModel(path, status.message())}
+                   : status.error();
   Plan plan;
   plan.plan.reset(handle, of_plan_free);
   return plan;

@@ -38,8 +38,9 @@ namespace {
 /// The keys that this tool gives a meaning to, and what compilers usually note.
 /// The C API answers for keys, it does not list them.
 constexpr const char *kMetadataKeys[] = {
-    "source",    "loss_output", "learning_rate_variable", "producer", "mesh",
-    "optimizer", "loss"};
+    "source",   "loss_output", "learning_rate_variable",
+    "producer", "mesh",        "optimizer",
+    "loss",     "hints",       "flags"};
 
 json toJson(const TensorInfo &info) {
   return {{"name", info.name},

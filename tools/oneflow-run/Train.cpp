@@ -104,6 +104,19 @@ Expected<TrainingOptions> readOptions(const Arguments &arguments) {
   return options;
 }
 
+/// A plan for inference has no entry that trains, whatever is chosen.
+Status checkTrains(const Plan &plan, const std::string &path) {
+  std::string names;
+  for (const std::string &name : plan.entryNames()) {
+    if (name == "train")
+      return {};
+    names += (names.empty() ? "'" : ", '") + name + "'";
+  }
+  return Error{"'" + path + "' is for inference: its entries are " + names +
+               "; compile the model with --train, or choose an entry with "
+               "--entry"};
+}
+
 /// What can be known to fail before hours of training.
 Status checkTargets(const Plan &plan, const Arguments &arguments) {
   for (const char *option : {"save", "save-onnx", "loss-log", "trace"})
@@ -133,23 +146,16 @@ Status save(Session &session, const Plan &plan, const Arguments &arguments,
   bool wantsModel = arguments.has("save-onnx");
   if (!arguments.has("save") && !wantsModel)
     return {};
-  // Running statistics are no trainable variables, but the model's all the
-  // same; reading is collective, so every rank reads before the first one
-  // writes.
-  bool all = arguments.has("save-state") || wantsModel;
-  Expected<TensorMap> values = collectVariables(session, plan, all);
+  // Reading is collective, so every rank reads before the first one writes.
+  Expected<TensorMap> values =
+      collectVariables(session, plan, arguments.has("save-state"));
   if (!values.ok())
     return values.error();
   if (session.rank() != 0)
     return {};
   if (arguments.has("save")) {
-    Expected<std::vector<TensorInfo>> variables = plan.variables();
-    if (!variables.ok())
-      return variables.error();
     tensorio::SafeTensors file;
-    for (const TensorInfo &info : *variables)
-      if (info.trainable || arguments.has("save-state"))
-        file.tensors.insert(*values->find(info.name));
+    file.tensors.insert(values->begin(), values->end());
     file.metadata["step"] = std::to_string(report.losses.size());
     std::string path = arguments.get("save");
     if (Status status = tensorio::writeSafeTensors(path, file); !status.ok())
@@ -228,6 +234,10 @@ Status oneflow::run::runTrain(const Arguments &arguments,
   Expected<Plan> plan = Plan::load(arguments.positionals[0]);
   if (!plan.ok())
     return plan.error();
+  if (!arguments.has("entry"))
+    if (Status status = checkTrains(*plan, arguments.positionals[0]);
+        !status.ok())
+      return status;
   Expected<Entry> entry = plan->entry(arguments.get("entry", "train"));
   if (!entry.ok())
     return entry.error();

@@ -15,6 +15,8 @@
 #include "oneflow/TensorIO/TensorFile.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 using namespace oneflow::run;
 using namespace oneflow::tensorio;
@@ -100,24 +102,35 @@ Expected<Evaluator> Evaluator::create(const Entry &entry,
   if (!samples.ok())
     return samples.error();
   int64_t batch = entry.inputs[0].shape[0];
-  if (entry.outputs.empty() || entry.outputs[0].shape.size() != 2 ||
-      entry.outputs[0].shape[0] != batch || entry.outputs[0].shape[1] < 1)
+  const std::vector<int64_t> *scores =
+      entry.outputs.empty() ? nullptr : &entry.outputs[0].shape;
+  if (!scores || scores->size() < 2 || scores->front() != batch ||
+      *std::min_element(scores->begin(), scores->end()) < 1)
     return Error{
         "validation needs class scores of shape [" + std::to_string(batch) +
-        ", classes] as the first output of "
-        "entry '" +
+        ", classes], or [" + std::to_string(batch) +
+        ", positions, classes] with a label for every position, as the first "
+        "output of entry '" +
         entry.name + "'" +
-        (entry.outputs.empty() ? ", it has no outputs"
-                               : ", got: " + describe(entry.outputs[0].shape))};
-  if (!isInteger(values.dtype) ||
-      static_cast<int64_t>(values.elementCount()) != samples->count)
+        (scores ? ", got: " + describe(*scores) : ", it has no outputs")};
+  // What has a label each: the sample itself, or every position of a sequence.
+  int64_t positions = std::accumulate(scores->begin() + 1, scores->end() - 1,
+                                      int64_t(1), std::multiplies<int64_t>());
+  if (!isInteger(values.dtype) || values.shape.empty() ||
+      values.shape[0] != samples->count ||
+      static_cast<int64_t>(values.elementCount()) !=
+          samples->count * positions) {
+    std::vector<int64_t> expected(scores->begin(), scores->end() - 1);
+    expected[0] = samples->count;
     return Error{"labels '" + labels + "' in '" + path + "' are " +
-                 describe(values.dtype, values.shape) + ", expected " +
-                 std::to_string(samples->count) + " integers"};
+                 describe(values.dtype, values.shape) +
+                 ", expected integers of shape " + describe(expected)};
+  }
   Evaluator evaluator;
   evaluator.entry = entry;
   evaluator.samples = std::move(*samples);
   evaluator.labels = std::move(values);
+  evaluator.positions = positions;
   // What cannot be put together is found here, not after an epoch.
   Expected<Batching> batching =
       planBatches(evaluator.entry, evaluator.samples.pointers());
@@ -131,10 +144,10 @@ Expected<Accuracy> Evaluator::evaluate(Session &session) const {
   if (!batching.ok())
     return batching.error();
   BatchRunner runner(session, entry, samples.pointers(), *batching);
-  uint64_t classes = static_cast<uint64_t>(entry.outputs[0].shape[1]);
+  uint64_t classes = static_cast<uint64_t>(entry.outputs[0].shape.back());
   Accuracy accuracy;
-  accuracy.total = samples.count;
-  uint64_t sample = 0;
+  accuracy.total = samples.count * positions;
+  uint64_t label = 0;
   for (int64_t i = 0; i < batching->runs(); ++i) {
     if (Status status = checkInterrupt(); !status.ok())
       return status.error();
@@ -143,11 +156,11 @@ Expected<Accuracy> Evaluator::evaluate(Session &session) const {
       return rows.error();
     int64_t count = batching->isNeeded() ? *rows : samples.count;
     const Tensor &scores = runner.outputs()[0];
-    for (int64_t row = 0; row < count; ++row, ++sample) {
+    for (int64_t row = 0; row < count * positions; ++row, ++label) {
       uint64_t guess =
           argmax(scores, static_cast<uint64_t>(row) * classes, classes);
       accuracy.correct +=
-          static_cast<double>(guess) == elementAsDouble(labels, sample);
+          static_cast<double>(guess) == elementAsDouble(labels, label);
     }
   }
   return accuracy;

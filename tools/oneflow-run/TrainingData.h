@@ -33,7 +33,7 @@ struct Samples {
 Expected<Samples> selectSamples(const Entry &entry, TensorMap file,
                                 const std::string &path);
 
-/// How well class scores agree with labels.
+/// How well class scores agree with labels, counted by label.
 struct Accuracy {
   int64_t correct = 0;
   int64_t total = 0;
@@ -47,8 +47,9 @@ struct Accuracy {
 /// Class scores of an entry against the labels of held-out samples.
 class Evaluator {
 public:
-  /// The first output of `entry` must be scores [batch, classes]; `labels`
-  /// names the file's tensor of class numbers, one integer for each sample.
+  /// The first output of `entry` must be scores [batch, classes], or [batch,
+  /// positions..., classes]; `labels` names the file's tensor of class numbers,
+  /// one integer for each sample, or for each position of it.
   static Expected<Evaluator> create(const Entry &entry, const std::string &path,
                                     const std::string &labels);
 
@@ -60,6 +61,8 @@ private:
   Entry entry;
   Samples samples;
   Tensor labels;
+  /// Labels of each sample.
+  int64_t positions = 1;
 };
 
 } // namespace oneflow::run

@@ -84,24 +84,6 @@ Status oneflow::run::setScalar(Session &session, const Plan &plan,
   return session.setVariable(index, tensor);
 }
 
-Expected<TensorMap> oneflow::run::collectVariables(Session &session,
-                                                   const Plan &plan, bool all) {
-  Expected<std::vector<TensorInfo>> variables = plan.variables();
-  if (!variables.ok())
-    return variables.error();
-  TensorMap values;
-  for (size_t i = 0; i < variables->size(); ++i) {
-    const TensorInfo &info = (*variables)[i];
-    if (!all && !info.trainable)
-      continue;
-    Expected<Tensor> value = session.getVariable(static_cast<int32_t>(i), info);
-    if (!value.ok())
-      return value.error();
-    values.emplace(info.name, std::move(*value));
-  }
-  return values;
-}
-
 static Expected<Bytes> sourceModel(const Plan &plan) {
   size_t bytes = 0;
   const auto *data = static_cast<const uint8_t *>(
@@ -109,6 +91,44 @@ static Expected<Bytes> sourceModel(const Plan &plan) {
   if (!data || bytes == 0)
     return Error{"the plan holds no source model to write weights into"};
   return Bytes(data, data + bytes);
+}
+
+/// The names of the source model's tensors; none where there is no model.
+static std::vector<std::string> modelTensors(const Plan &plan) {
+  Expected<Bytes> model = sourceModel(plan);
+  if (!model.ok())
+    return {};
+  Expected<std::vector<std::string>> names = listModelTensors(*model);
+  return names.ok() ? *names : std::vector<std::string>();
+}
+
+/// Whether it is the model's, floats and not trainable: training changes it all
+/// the same.
+static bool isRunningStatistic(const TensorInfo &info,
+                               const std::vector<std::string> &model) {
+  bool isFloat = info.dtype == DType::F16 || info.dtype == DType::BF16 ||
+                 info.dtype == DType::F32 || info.dtype == DType::F64;
+  return isFloat && !info.trainable &&
+         std::find(model.begin(), model.end(), info.name) != model.end();
+}
+
+Expected<TensorMap> oneflow::run::collectVariables(Session &session,
+                                                   const Plan &plan, bool all) {
+  Expected<std::vector<TensorInfo>> variables = plan.variables();
+  if (!variables.ok())
+    return variables.error();
+  std::vector<std::string> model = modelTensors(plan);
+  TensorMap values;
+  for (size_t i = 0; i < variables->size(); ++i) {
+    const TensorInfo &info = (*variables)[i];
+    if (!all && !info.trainable && !isRunningStatistic(info, model))
+      continue;
+    Expected<Tensor> value = session.getVariable(static_cast<int32_t>(i), info);
+    if (!value.ok())
+      return value.error();
+    values.emplace(info.name, std::move(*value));
+  }
+  return values;
 }
 
 Status oneflow::run::checkSourceModel(const Plan &plan) {

@@ -27,7 +27,8 @@ Status loadWeights(Session &session, const Plan &plan, const std::string &path,
 Status setScalar(Session &session, const Plan &plan, const std::string &name,
                  double value);
 
-/// Reads variables from the session: the trainable ones, or all. Collective.
+/// Reads variables from the session: all, or the trainable ones and what the
+/// source model has of running statistics. Collective.
 Expected<TensorMap> collectVariables(Session &session, const Plan &plan,
                                      bool all);
 

@@ -17,6 +17,15 @@
 // RUN: not oneflow-compile %t.mlir --mesh dp=4 -o %t.ofp 2>&1 | FileCheck %s --check-prefix=MESH
 // MESH: error: the mesh of the module is dp=2, got: --mesh dp=4
 
+// RUN: not oneflow-compile %s --mesh dp=2 --zero 1 -o %t.ofp 2>&1 | FileCheck %s --check-prefix=ZERO
+// ZERO: error: --zero goes with --train
+// RUN: not oneflow-compile %s --train --loss mean --mesh dp=2 --zero 4 -o %t.ofp 2>&1 | FileCheck %s --check-prefix=STAGE
+// STAGE: error: expected --zero 0, 1, 2 or 3, got: 4
+// RUN: not oneflow-compile %s --train --loss mean --optimizer none --zero 1 -o %t.ofp 2>&1 | FileCheck %s --check-prefix=NO-OPTIMIZER
+// NO-OPTIMIZER: error: --zero goes with --optimizer adamw or sgd
+// RUN: not oneflow-compile %s --train --loss mean --mesh dp=2 --zero 1 -o %t.ofp 2>&1 | FileCheck %s --check-prefix=NO-VARIABLE
+// NO-VARIABLE: error: zero 1: expected a training step with an optimizer's updates, got none
+
 // A full disk is an error, on standard output as well as in a file.
 // Reached by a link, so that a mistake here replaces the link only.
 // RUN: ln -sf /dev/full %t.full

@@ -40,6 +40,31 @@ def heads():
                  {"x": [8, 6]}, {"y": [8, 3, 4]}, [weight("w", 6, 12), shape])
 
 
+def packed():
+    """Three projections of 6 columns in one weight and one bias."""
+    sizes = numpy_helper.from_array(np.array([6, 6, 6], np.int64), "sizes")
+    return model([helper.make_node("MatMul", ["x", "w"], ["h"], "product"),
+                  helper.make_node("Add", ["b", "h"], ["s"], "sum"),
+                  helper.make_node("Split", ["s", "sizes"], ["q", "k", "v"], "split", axis=1)],
+                 {"x": [8, 4]}, {"q": [8, 6], "k": [8, 6], "v": [8, 6]},
+                 [weight("w", 4, 18), weight("b", 18), sizes])
+
+
+def folded():
+    """y = relu(x) w, where nothing is left of a constant, an identity and a no-op."""
+    return model([helper.make_node("Identity", ["x"], ["i"], "same"),
+                  helper.make_node("Relu", ["i"], ["r"], "act"),
+                  helper.make_node("Identity", ["r"], ["j"], "same again"),
+                  helper.make_node("MatMul", ["j", "w"], ["y"], "product")],
+                 {"x": [8, 6]}, {"y": [8, 4]}, [weight("w", 6, 4)])
+
+
+def named(name):
+    """y = x w, with a weight of that name."""
+    return model([helper.make_node("MatMul", ["x", name], ["y"], "product")],
+                 {"x": [8, 6]}, {"y": [8, 4]}, [weight(name, 6, 4)])
+
+
 def gelu():
     """y = (x / 2) (1 + erf(x / sqrt(2)))."""
     scalars = [numpy_helper.from_array(np.float32(value), name)

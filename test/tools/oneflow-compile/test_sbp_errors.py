@@ -58,6 +58,27 @@ def pinned(pin, op="relu"):
     """)
 
 
+def unknown_configuration(configurations):
+    proto = models.shard(models.two_layers(), "act", "r", {0: 2}, [0, 1], configuration="nix")
+    for name in configurations:
+        models.configure(proto, name, 2)
+    return proto
+
+
+def with_devices(*names, count=2):
+    proto = models.configure(models.two_layers(), devices=count)
+    proto.configuration[0].device.extend(names)
+    return proto
+
+
+CUDA = module("""\
+    %x = oneflow.input "x" : tensor<8x4xf32>
+    oneflow.output "y" %x : tensor<8x4xf32>
+    """, "oneflow.placement @mesh cuda [p = 2]\n")
+FAR = module("""\
+    %x = oneflow.input "x" : tensor<8x4xf32>
+    oneflow.output "y" %x : tensor<8x4xf32>
+    """, "oneflow.placement @mesh cpu [p = 2] from 1048575\n")
 ATTRIBUTE = module("""\
     %x = oneflow.input "x" {oneflow.sbp = ["B@p"]} : tensor<8x4xf32>
     oneflow.output "y" %x : tensor<8x4xf32>
@@ -129,6 +150,71 @@ perhaps after inN= or outN=, got: 'S(0)': expected '@' and an axis after the SBP
     "endpoint of an attribute": (pinned("in1=S(0)@p"), ["--mesh", "p=2"], 1, """\
 model.mlir:3:8: error: 'oneflow.relu' op 'oneflow.sbp' asks for in1, the op has operands: 1, \
 results: 1
+"""),
+    # Names that the model has and the compiled program has not.
+    "folded node": (models.folded(), hints("same=S(0)@tp", mesh="tp=2"), 1, """\
+oneflow-compile: error: --sbp 'same=S(0)@tp': the node 'same' (Identity) computes nothing of \
+its own when the model runs: it was folded into others; name 'x', which gives it what it hands \
+on, or 'act', which takes what it gives
+"""),
+    "folded node between nodes": (
+        models.folded(), hints("same again:out0=S(0)@tp", mesh="tp=2"), 1, """\
+oneflow-compile: error: --sbp 'same again:out0=S(0)@tp': the node 'same again' (Identity) \
+computes nothing of its own when the model runs: it was folded into others; name 'act', which \
+gives it what it hands on, or 'product', which takes what it gives
+"""),
+    "tensor": (models.folded(), hints("r=S(0)@tp", mesh="tp=2"), 1, """\
+oneflow-compile: error: --sbp 'r=S(0)@tp': 'r' is a tensor, which goes by the node that gives \
+it, 'act'
+"""),
+    "output": (models.folded(), hints("y=S(0)@tp", mesh="tp=2"), 1, """\
+y (model.onnx:0): error: 'oneflow.output' op --sbp 'y=S(0)@tp' matches only the output 'y', \
+and outputs are whole; it comes from the node 'product', which can be named
+"""),
+    "node of projections that were taken apart": (
+        models.packed(), hints("split=S(1)@tp", mesh="tp=2"), 1, """\
+oneflow-compile: error: --sbp 'split=S(1)@tp': the node 'split' (Split) computes nothing of \
+its own when the model runs: it was folded into others; name 'sum', which gives it what it \
+hands on
+"""),
+    "part of a packed weight": (models.packed(), hints("w=S(1)@tp", mesh="tp=8"), 1, """\
+w (model.onnx:0): error: 'oneflow.variable' op part 'w.0', 4x6, of 'w', 4x18, which holds \
+several projections: along 'tp': --sbp 'w=S(1)@tp' asks for S(1): sbp_c3: expected at least 8 \
+blocks of dimension 1 along mesh axis 0, got: 6 of S(1) in extent 6; a tensor of 4x6 can lie \
+there as: B; nearest: B
+"""),
+    "part of a packed node": (models.packed(), hints("sum=S(1)@tp", mesh="tp=8"), 1, """\
+sum (model.onnx:1): error: 'oneflow.add' op one of the projections of the node, 8x6: result 0 \
+along 'tp': --sbp 'sum=S(1)@tp' asks for S(1): sbp_c3: expected at least 8 blocks of dimension \
+1 along mesh axis 0, got: 6 of S(1) in extent 6; a tensor of 8x6 can lie there as: B, \
+S(0); nearest: S(0)
+"""),
+    "endpoint that is none": (models.two_layers(), hints("fc1:in-1=B@tp"), 2, """\
+oneflow-compile: error: --sbp: expected PATTERN=SBP@AXIS or PATTERN=[SBP, ...], got: \
+'fc1:in-1=B@tp': expected :inN or :outN with N from 0 to 999999, got: ':in-1'; see \
+oneflow-compile --help
+"""),
+    "weight with the name of an entry": (
+        models.named("train"), ["--train", "--loss", "mean"], 1, """\
+train (model.onnx:0): error: 'oneflow.variable' op expected the name @train to be free for \
+what attaching a loss makes; rename it
+"""),
+    # More ranks than there can be.
+    "large axis": (models.two_layers(), ["--mesh", "dp=1000000000"], 2, """\
+oneflow-compile: error: --mesh: expected at most 1048576 ranks in all, got more with \
+'dp=1000000000' in 'dp=1000000000'; see oneflow-compile --help
+"""),
+    "large mesh": (models.two_layers(), ["--mesh", "dp=1024,tp=1025"], 2, """\
+oneflow-compile: error: --mesh: expected at most 1048576 ranks in all, got more with 'tp=1025'\
+ in 'dp=1024,tp=1025'; see oneflow-compile --help
+"""),
+    "far placement": (FAR, [], 1, """\
+model.mlir:1:1: error: 'oneflow.placement' op expected ranks below 1048576, got 2 from 1048575 \
+on
+"""),
+    "device of a placement": (CUDA, [], 1, """\
+model.mlir:1:1: error: 'oneflow.placement' op this version generates code for cpu only, got: \
+cuda
 """),
     # Contradictions.
     "hint and hint": (models.two_layers(), hints("fc1.weight=S(0)@tp", "*.weight=S(1)@tp"), 1,
@@ -243,6 +329,29 @@ devices); choose one with --device-configuration NAME, or none
 model.onnx:0: error: --device-configuration none such: the model has cluster (4 devices), pod \
 (8 devices)
 """),
+    "no configuration": (unknown_configuration([]), ["--mesh", "p=2"], 1, """\
+act (model.onnx:1): error: node 'act': says how it lies in device configuration 'nix', the \
+model has no configuration; --device-configuration none ignores all of them
+"""),
+    "other configurations": (
+        unknown_configuration(["a", "b"]), ["--mesh", "p=2", "--device-configuration", "b"], 1,
+        """\
+act (model.onnx:1): error: node 'act': says how it lies in device configuration 'nix', the \
+model has only: a, b; --device-configuration none ignores all of them
+"""),
+    "two configurations of one name": (
+        models.configure(models.configure(models.two_layers())), ["--mesh", "p=4"], 1, """\
+model.onnx:0: error: the model has two device configurations 'cluster'; nodes cannot say which \
+they mean
+"""),
+    "more names than devices": (with_devices("a", "b", "c"), ["--mesh", "p=2"], 1, """\
+model.onnx:0: error: device configuration 'cluster': expected a name for each of its 2 devices \
+at most, got 3
+"""),
+    "empty configuration": (with_devices(), ["--device-configuration", ""], 2, """\
+oneflow-compile: error: expected --device-configuration with a name or none, got: ''; see \
+oneflow-compile --help
+"""),
     "sharding of an unknown tensor": (
         configured(("fc1", "r", {0: 4}, [0, 1, 2, 3])), ["--mesh", "p=4"], 1, """\
 fc1 (model.onnx:0): error: node 'fc1': sharding of 'r': the node has no such input or output, \
@@ -292,7 +401,7 @@ def test_the_whole_message(tmp_path, name):
     found = messages(tmp_path, model, options)
     # The source line that is shown below an error in text is no part of it.
     lines = [line for line in found[1].splitlines()
-             if not line.startswith((" ", "oneflow.variable", "^"))]
+             if not line.startswith((" ", "oneflow.variable", "oneflow.placement", "^"))]
     assert found[0] == status, found[1]
     assert "\n".join(lines) == expected.rstrip("\n")
 
@@ -323,3 +432,24 @@ def test_a_file_that_is_not_there(tmp_path):
     found = messages(tmp_path, models.two_layers(), ["--sbp-file", "no.txt"])
     assert found == (2, "oneflow-compile: error: --sbp-file: cannot read no.txt: No such "
                         f"file or directory{USAGE}\n")
+
+
+@pytest.mark.parametrize("path, reason", [
+    ("/dev/zero", "expected a file or a pipe"), (".", "expected a file or a pipe"),
+    ("/proc/self/mem", "Input/output error"),
+    ("large.txt", "expected at most 16777216 bytes")])
+def test_a_file_that_holds_no_hints(tmp_path, path, reason):
+    with open(tmp_path / "large.txt", "wb") as file:
+        file.truncate(17 << 20)
+    found = messages(tmp_path, models.two_layers(), ["--sbp-file", path])
+    assert found == (2, f"oneflow-compile: error: --sbp-file: cannot read {path}: {reason}"
+                        f"{USAGE}\n")
+
+
+def test_a_file_of_something_else(tmp_path):
+    (tmp_path / "junk").write_bytes(b"\x1b[2J\0\xff" * 100 + b"\n" + b"word\n" * 30)
+    status, text = messages(tmp_path, models.two_layers(), ["--sbp-file", "junk"])
+    lines = text.splitlines()
+    assert status == 2 and len(lines) == 11
+    assert r"'\x1b[2J\x00\xff\x1b" in lines[0] and len(lines[0]) < 400
+    assert lines[-1] == ("oneflow-compile: error: junk: 21 more lines are no hints" + USAGE)

@@ -130,6 +130,86 @@ def test_training_keeps_the_pins_of_both_entries(tmp_path):
     assert results == ["[S(0), S(1)]"] * 2
 
 
+@pytest.mark.parametrize("hint, op, operand", [
+    ("product=S(1)@tp", "matmul", None), ("product:out0=S(1)@tp", "matmul", None),
+    ("product:in0=S(0)@tp", "matmul", 0), ("product:in1=S(1)@tp", "matmul", 1),
+    ("sum=S(1)@tp", "add", None), ("sum:in0=S(0)@tp", "add", 0),
+    ("sum:in1=S(1)@tp", "add", 1)])
+def test_a_hint_on_a_packed_node_pins_all_its_parts(tmp_path, hint, op, operand):
+    text = spread(tmp_path, models.packed(), "--mesh", "tp=2", "--sbp", hint)
+    lines = [line for line in text.splitlines() if f"oneflow.{op} " in line]
+    assert len(lines) == 3
+    state = re.search(r"S\(\d\)", hint)[0]
+    for line in lines:
+        operands, results = signature(line, op)
+        assert (results[0] if operand is None else operands[operand]) == f"[{state}]"
+    assert "oneflow.packed" not in text
+
+
+def test_a_packed_node_has_the_operands_of_the_model(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(models.packed().SerializeToString())
+    done = subprocess.run([COMPILE, str(path), "--mesh", "tp=2", "--sbp", "sum:in2=B@tp"],
+                          capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "asks for in2 of a node of 2 operands (b, product) and 1 result" in done.stderr
+
+
+def test_a_sharding_of_a_packed_weight_is_obeyed(tmp_path):
+    # Half of the columns each: not half of each projection.
+    proto = models.shard(models.configure(models.packed(), devices=2), "product", "w", {1: 2},
+                         [0, 1])
+    text = spread(tmp_path, proto, "--mesh", "tp=2")
+    assert signature(text, "matmul")[0][1] == "[S(1)]"
+    assert "(tensor<8x4xf32>, tensor<4x18xf32>)" in text
+
+
+def test_a_sharding_along_another_dimension_does_not_keep_projections_together(tmp_path):
+    proto = models.shard(models.configure(models.packed(), devices=2), "product", "x", {0: 2},
+                         [0, 1])
+    text = spread(tmp_path, proto, "--mesh", "tp=2")
+    lines = [line for line in text.splitlines() if "oneflow.matmul " in line]
+    assert [signature(line, "matmul")[0][0] for line in lines] == ["[S(0)]"] * 3
+
+
+@pytest.mark.parametrize("hint", ["*=S(0)@tp", "*.weight=S(0)@tp", "?*=S(0)@tp"])
+def test_a_wildcard_means_what_the_model_has(tmp_path, hint):
+    text = spread(tmp_path, models.two_layers(), "--train", "--mesh", "tp=2", "--sbp", hint,
+                  "--sbp", "fc2.bias=S(0)@tp")
+    assert storage(text, "optimizer.learning_rate") == "[B]"
+    assert storage(text, "fc1.weight") == "[S(0)]"
+    states = re.findall(r"variable @fc1\.weight\.\w+ .*?storage (\[.*?\])", text)
+    assert states and set(states) == {"[S(0)]"}
+
+
+def test_optimizer_state_can_be_named(tmp_path):
+    text = spread(tmp_path, models.two_layers(), "--train", "--mesh", "tp=2",
+                  "--sbp", "optimizer.*=B@tp")
+    assert storage(text, "optimizer.learning_rate") == "[B]"
+
+
+@pytest.mark.parametrize("name", ["mesh", "mesh_0"])
+def test_a_weight_may_have_the_name_of_the_placement(tmp_path, name):
+    text = spread(tmp_path, models.named(name), "--mesh", "tp=2", "--sbp", f"{name}=S(0)@tp")
+    assert storage(text, name) == "[S(0)]"
+
+
+def test_hints_come_from_files_of_any_editor(tmp_path):
+    (tmp_path / "tp.txt").write_bytes(b"\xef\xbb\xbffc1.weight=S(0)@tp\rfc2.weight=S(1)@tp\r")
+    text = spread(tmp_path, models.two_layers(), "--mesh", "tp=2", "--sbp-file", "tp.txt")
+    assert storage(text, "fc1.weight") == "[S(0)]"
+    assert storage(text, "fc2.weight") == "[S(1)]"
+
+
+def test_hints_come_from_pipes(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(models.two_layers().SerializeToString())
+    done = subprocess.run([COMPILE, str(path), "--mesh", "tp=2", "--sbp-file", "/dev/stdin",
+                           "--emit", "spread"], capture_output=True, text=True, timeout=120,
+                          input="fc1.weight=S(0)@tp\n")
+    assert storage(done.stdout, "fc1.weight") == "[S(0)]"
+
+
 def imported(folder, proto):
     (folder / "model.onnx").write_bytes(proto.SerializeToString())
     done = subprocess.run([COMPILE, "model.onnx", "--emit", "import"], capture_output=True,
@@ -162,3 +242,24 @@ def test_pipeline_stages_are_not_used(tmp_path):
                                                   pipeline_stage=1)
     done = imported(tmp_path, proto)
     assert done.stderr == "" and "oneflow.sharding" not in done.stdout
+
+
+def test_a_hint_against_the_models_own_sharding_is_told(tmp_path):
+    """The weight is used as the model says, stored as the hint says, and boxed between."""
+    model = models.sharded_two_layers()
+    text = tmp_path / "model.onnx"
+    text.write_bytes(model.SerializeToString())
+
+    def warnings(*options):
+        done = subprocess.run([COMPILE, "model.onnx", "--mesh", "dp=2,tp=2", "--emit", "spread",
+                               *options], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return [line for line in done.stderr.splitlines() if "warning" in line]
+
+    assert warnings() == []
+    assert warnings("--sbp", "fc1.weight=S(0)@tp") == []
+    told, = warnings("--sbp", "fc1.weight=S(1)@tp")
+    assert ("along 'tp': --sbp 'fc1.weight=S(1)@tp' stores fc1.weight as S(1), but fc1 uses it as "
+            "S(0) by the model's sharding as ") in told
+    assert told.endswith(", so that it is boxed in every step")
+    assert warnings("--device-configuration", "none", "--sbp", "fc1.weight=S(1)@tp") == []

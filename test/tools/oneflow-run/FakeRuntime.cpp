@@ -13,12 +13,14 @@
 //
 //   batch=32            leading extent of all inputs
 //   delay_ms=0          time that every run takes, in which it can be cancelled
+//   inference=          only `main` of the entries
 //   source_model=FILE   what of_plan_get_source_model returns
 //
 // and any other key is metadata. With the transport "mpi" a session is the rank
 // that Open MPI's launcher would have told it, but talks to nobody. Entries:
 // `train` (image, labels -> correct, loss), `eval` and `main` (image ->
-// logits), `sum` (image -> total).
+// logits), `halves` (image -> scores: the logits as two positions of five
+// classes each), `sum` (image -> total).
 //
 //===----------------------------------------------------------------------===//
 
@@ -168,7 +170,12 @@ of_status_t *of_plan_load(const char *path, const of_plan_options_t *,
        {{"correct", OF_DTYPE_I64, {}}, {"loss", OF_DTYPE_F32, {}}}},
       {"eval", {image}, {logits}},
       {"main", {image}, {logits}},
+      {"halves",
+       {image},
+       {{"scores", OF_DTYPE_F32, {plan->batch, 2, kClasses / 2}}}},
       {"sum", {image}, {{"total", OF_DTYPE_F32, {}}}}};
+  if (plan->keys.count("inference"))
+    plan->entries = {{"main", {image}, {logits}}};
   plan->variables = {{"weight", OF_DTYPE_F32, {kPixels, kClasses}, true},
                      {"bias", OF_DTYPE_F32, {kClasses}, true},
                      {"optimizer.learning_rate", OF_DTYPE_F32, {}},

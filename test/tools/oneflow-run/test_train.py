@@ -109,6 +109,50 @@ def test_epochs(work, seed):
     assert "epoch 4: loss" in err and "validation accuracy" in err
 
 
+def test_validation_of_sequences(work):
+    """A label for every position, as language models have them."""
+    halves = np.random.default_rng(5).integers(0, 5, (37, 2))
+    save(work, "halves", image=work.test["image"], halves=halves)
+    words = ["train", "plan.ofp", "--data", "train.npz", "--eval-entry", "halves"]
+    out, _ = work.run(
+        *words, "--validation", "halves.npz", "--labels", "halves", "--epochs", 2, "--json"
+    )
+    model, _ = train_in_numpy(work.train, 8, 2, 0)
+    scores = model.logits(work.test["image"].astype(np.float64)).reshape(37, 2, 5)
+    expected = np.mean(np.argmax(scores, axis=-1) == halves)
+    assert json.loads(out)["validation_accuracy"] == pytest.approx(expected)
+    out, _ = work.run(*words, "--validation", "halves.npz", "--labels", "halves")
+    assert " of 74)" in out
+    save(work, "flat", image=work.test["image"], halves=halves[:, 0])
+    _, err = work.run(*words, "--validation", "flat.npz", "--labels", "halves", code=1)
+    assert "are i64 [37], expected integers of shape [37, 2]" in err
+    _, err = work.run("train", "plan.ofp", "--data", "train.npz", "--validation", "test.npz",
+                      "--eval-entry", "sum", code=1)  # fmt: skip
+    assert "[8, positions, classes] with a label for every position" in err
+
+
+def test_what_is_no_training_plan(work):
+    work.plan(inference="")
+    _, err = work.run("train", "plan.ofp", "--data", "train.npz", code=1)
+    assert "is for inference: its entries are 'main'; compile the model with --train" in err
+    work.path("model.onnx").write_bytes(b"\x08\x0a")
+    for words in (["train", "model.onnx", "--data", "train.npz"], ["info", "model.onnx"]):
+        _, err = work.run(*words, code=1)
+        assert "'model.onnx' is a model, not a plan" in err
+        assert "oneflow-compile model.onnx -o model.ofp" in err
+
+
+def test_options_by_other_names(work):
+    def refused(*words):
+        return work.run("train", "plan.ofp", "--data", "train.npz", *words, code=2)[1]
+
+    assert "unknown option '--lr', did you mean '--learning-rate'?" in refused("--lr", "1")
+    assert "unknown option '--val', did you mean '--validation'?" in refused("--val", "x")
+    assert "unknown option '--batch-size', the plan has that fixed" in refused("--batch-size", "4")
+    # No option of this command, so nothing to offer.
+    assert "unknown option '--profiles'\n" in refused("--profiles")
+
+
 def test_lines_for_people(work):
     out, err = work.run("train", "plan.ofp", "--data", "train.npz", "--epochs", 2)
     lines = out.splitlines()
