@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # Part of OneFlow MLIR, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Run an ONNX classifier with onnxruntime and judge the result.
+"""Run an ONNX classifier or language model with onnxruntime and judge the result.
 
 The .npz holds the model's inputs by name, one row per sample, and `labels`. The
-first output of the model (or --output) is taken as class scores. Prints one JSON
-document; with --compare also how far the scores lie from those of another .npz,
-and with --max-abs or --max-rel exits with 1 when they lie too far.
+first output of the model (or --output) is taken as class scores, [samples, classes]
+or, with a label for each position of a sequence, [samples, positions, classes]. Prints
+one JSON document: the accuracy, the mean cross-entropy as `loss` (scores taken as
+logits) and, for sequences, its exponential as `perplexity`; with --compare also how
+far the scores lie from those of another .npz, and with --max-abs or --max-rel exits
+with 1 when they lie too far.
 
   evaluate.py digits_mlp.onnx digits_test.npz
   evaluate.py trained.onnx digits_test.npz --compare logits.npz --max-abs 1e-5
@@ -16,8 +19,24 @@ import argparse
 import json
 import sys
 
-import numpy as np
-import onnxruntime
+try:
+    import numpy as np
+    import onnxruntime
+except ImportError as missing:
+    raise SystemExit(
+        f"error: the Python package '{missing.name}' is not installed: tools/setup.sh puts it into "
+        ".venv, run .venv/bin/python; or pip install -r python/requirements.txt"
+    ) from None
+
+
+def load_tensors(path):
+    """The tensors of an .npz by name."""
+    try:
+        with np.load(path) as file:
+            return dict(file)
+    except (OSError, ValueError, TypeError) as reason:
+        # A single array, of an .npy, is no context manager.
+        raise SystemExit(f"error: '{path}' is no .npz that can be read: {reason}") from None
 
 
 def run_model(session, data, batch):
@@ -44,12 +63,39 @@ def run_model(session, data, batch):
                 name: np.concatenate([array, np.zeros((batch - count, *array.shape[1:]), array.dtype)])
                 for name, array in rows.items()
             }
-        pieces.append([array[:count] for array in session.run(names, rows)])
+        try:
+            results = session.run(names, rows)
+        except Exception as reason:  # onnxruntime's own types have no common base
+            raise SystemExit(f"error: the model cannot run on this data: {reason}") from None
+        pieces.append([array[:count] for array in results])
     return {name: np.concatenate([piece[i] for piece in pieces]) for i, name in enumerate(names)}
 
 
-def accuracy(scores, labels):
-    return float(np.mean(np.argmax(scores, axis=1) == labels.reshape(-1)))
+def judge(scores, labels):
+    """Accuracy, and the mean cross-entropy with the scores as logits."""
+    if scores.ndim < 2 or not np.issubdtype(scores.dtype, np.floating):
+        raise SystemExit(
+            "error: expected class scores [samples, ..., classes], got an output of "
+            f"{scores.dtype} {list(scores.shape)}; --output chooses another"
+        )
+    if not np.issubdtype(labels.dtype, np.integer) or labels.size != scores[..., 0].size:
+        raise SystemExit(
+            f"error: expected integer labels of shape {list(scores.shape[:-1])} for scores of "
+            f"shape {list(scores.shape)}, got: {labels.dtype} {list(labels.shape)}"
+        )
+    labels = labels.reshape(-1)
+    rows = scores.reshape(-1, scores.shape[-1])
+    report = {"accuracy": float(np.mean(np.argmax(rows, axis=1) == labels))}
+    if not labels.size or labels.min() < 0 or labels.max() >= rows.shape[1]:
+        # Nothing can be scored against a class that there is not.
+        return report
+    rows = rows.astype(np.float64)
+    rows -= rows.max(axis=1, keepdims=True)
+    picked = rows[np.arange(len(rows)), labels]
+    report["loss"] = float(np.mean(np.log(np.exp(rows).sum(axis=1)) - picked))
+    if scores.ndim > 2:
+        report["perplexity"] = float(np.exp(report["loss"]))
+    return report
 
 
 def compare(scores, other):
@@ -69,7 +115,7 @@ def compare(scores, other):
     return {
         "max_abs_diff": float(difference.max(initial=0.0)),
         "max_rel_diff": float(relative.max(initial=0.0)),
-        "prediction_agreement": float(np.mean(np.argmax(a, axis=1) == np.argmax(b, axis=1))),
+        "prediction_agreement": float(np.mean(np.argmax(a, axis=-1) == np.argmax(b, axis=-1))),
     }
 
 
@@ -94,9 +140,11 @@ def parse_arguments(argv):
 
 def main(argv=None):
     options = parse_arguments(argv)
-    session = onnxruntime.InferenceSession(options.model, providers=["CPUExecutionProvider"])
-    with np.load(options.data) as file:
-        data = dict(file)
+    try:
+        session = onnxruntime.InferenceSession(options.model, providers=["CPUExecutionProvider"])
+    except Exception as reason:  # onnxruntime's own types have no common base
+        raise SystemExit(f"error: cannot load the model '{options.model}': {reason}") from None
+    data = load_tensors(options.data)
     outputs = run_model(session, data, options.batch)
     name = options.output or session.get_outputs()[0].name
     if name not in outputs:
@@ -104,16 +152,18 @@ def main(argv=None):
     scores = outputs[name]
     report = {"model": options.model, "samples": len(scores)}
     if options.labels in data:
-        report["accuracy"] = accuracy(scores, data[options.labels])
+        report.update(judge(scores, data[options.labels]))
     if options.save:
-        np.savez(options.save, predictions=np.argmax(scores, axis=1), **outputs)
+        np.savez(options.save, predictions=np.argmax(scores, axis=-1), **outputs)
     failed = False
     if options.compare:
-        with np.load(options.compare) as file:
-            key = options.key or (name if name in file.files else file.files[0])
-            if key not in file.files or (not options.key and key != name and len(file.files) > 1):
-                raise SystemExit(f"error: '{options.compare}' has no '{key}', it has: {file.files}")
-            report.update(compare(scores, file[key]))
+        file = load_tensors(options.compare)
+        key = options.key or (name if name in file else next(iter(file), name))
+        if key not in file or (not options.key and key != name and len(file) > 1):
+            raise SystemExit(
+                f"error: '{options.compare}' has no '{options.key or name}', it has: {list(file)}"
+            )
+        report.update(compare(scores, file[key]))
         # Written so that NaN fails, too.
         if options.max_abs is not None:
             failed |= not report["max_abs_diff"] <= options.max_abs

@@ -24,11 +24,17 @@ import math
 import os
 import sys
 
-import numpy as np
-import onnx
-from onnx import TensorProto, helper
+try:
+    import numpy as np
+    import onnx
+    from onnx import TensorProto, helper
 
-from onnx_graph import DTYPES, GraphBuilder
+    from onnx_graph import DTYPES, GraphBuilder
+except ImportError as missing:
+    raise SystemExit(
+        f"error: the Python package '{missing.name}' is not installed: tools/setup.sh puts it into "
+        ".venv, run .venv/bin/python; or pip install -r python/requirements.txt"
+    ) from None
 
 
 class Transformer(GraphBuilder):

@@ -32,11 +32,23 @@ def make_values(session, entry):
     random = np.random.default_rng(session.entries[entry])
     _, shape, dtype = session.outputs[entry][0]
     whole = random.integers(-99, 100, shape)
+    if dtype == np.bool_:
+        # As many true as false, also where eight parts are joined.
+        whole = random.integers(0, 2, shape).astype(bool)
+        parts = random.random((PARTS, *shape)) < random.choice([0.1, 0.9], shape)
+        return values_of(session, entry, whole, parts)
     # From 1 to 4 and negative: a product of eight is below 2^24.
     parts = random.integers(1, 5, (PARTS, *shape)) * random.choice(
         [-1, 1], (PARTS, *shape))
+    return values_of(session, entry, whole, parts)
+
+
+def values_of(session, entry, whole, parts):
+    """What make_values returns, for the whole tensor and the parts that are joined."""
+    dtype = session.outputs[entry][0][2]
     inputs = {name: parts if name.startswith("parts") else whole
               for name, _, _ in session.inputs[entry]}
+    # The sum of booleans is "any": astype takes what is not zero to true.
     joined = {name: reduce(parts, axis=0).astype(dtype)
               for name, reduce in REDUCERS.items()}
     expected = {}
@@ -84,6 +96,8 @@ def read_explanation(text):
     """{entry: {case: its rows of --explain in order}}; numbers are int."""
     rows = collections.defaultdict(lambda: collections.defaultdict(list))
     for row in csv.DictReader(text.splitlines(), delimiter="\t"):
+        if row["step"] == "total":
+            continue
         for key in row:
             if key.endswith("bytes"):
                 row[key] = int(row[key])

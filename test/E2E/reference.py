@@ -170,6 +170,114 @@ def pad(sample, x):
     return result
 
 
+class Windows:
+    """The windows of a sample over the last dimensions of a tensor."""
+
+    def __init__(self, sample, sizes):
+        self.sizes = sizes
+        self.strides, self.low, self.high, self.dilations = map(
+            sample.list_of, ("strides", "low", "high", "dilations"))
+        self.rank = len(sizes)
+
+    def extend(self, x, value=0):
+        lead = [(0, 0)] * (x.ndim - self.rank)
+        return np.pad(x, lead + list(zip(self.low, self.high)), constant_values=value)
+
+    def each(self, extended):
+        """For each place in a window: its number, and that element of all windows, as
+        a view of the extended tensor."""
+        shape = extended.shape[extended.ndim - self.rank:]
+        for place in np.ndindex(*self.sizes):
+            parts = []
+            for k, size, extent, stride, dilation in zip(place, self.sizes, shape,
+                                                         self.strides, self.dilations):
+                count = (extent - (size - 1) * dilation - 1) // stride + 1
+                first = k * dilation
+                parts.append(slice(first, first + (count - 1) * stride + 1, stride))
+            yield place, extended[(..., *parts)]
+
+
+def convolution_groups(sample, x_channels, y_channels):
+    """Slices of the channels of x and of the result, by group."""
+    groups = int(sample.behind("groups"))
+    for g in range(groups):
+        yield tuple(slice(g * n // groups, (g + 1) * n // groups)
+                    for n in (x_channels, y_channels))
+
+
+def convolution(sample, x, weight):
+    windows = Windows(sample, weight.shape[2:])
+    result = np.zeros(sample.shape)
+    for place, part in windows.each(windows.extend(x)):
+        for i, o in convolution_groups(sample, x.shape[1], len(weight)):
+            result[:, o] += np.einsum("ni...,oi->no...", part[:, i],
+                                      weight[(o, slice(None), *place)])
+    return result
+
+
+def convolution_grad_input(sample, dy, weight):
+    windows = Windows(sample, weight.shape[2:])
+    extended = windows.extend(np.zeros(sample.shape))
+    for place, part in windows.each(extended):
+        for i, o in convolution_groups(sample, sample.shape[1], len(weight)):
+            part[:, i] += np.einsum("no...,oi->ni...", dy[:, o],
+                                    weight[(o, slice(None), *place)])
+    inside = [slice(low, low + n) for low, n in zip(windows.low, sample.shape[2:])]
+    return extended[(..., *inside)]
+
+
+def convolution_grad_weight(sample, x, dy):
+    windows = Windows(sample, sample.shape[2:])
+    result = np.zeros(sample.shape)
+    for place, part in windows.each(windows.extend(x)):
+        for i, o in convolution_groups(sample, x.shape[1], dy.shape[1]):
+            pairs = np.einsum("no...,ni...->oi...", dy[:, o], part[:, i])
+            result[(o, slice(None), *place)] = pairs.reshape(*pairs.shape[:2], -1).sum(-1)
+    return result
+
+
+def element_numbers(windows, extents):
+    """The number of each element of the extended spatial dimensions, -1 outside."""
+    numbers = np.arange(math.prod(extents)).reshape(extents)
+    return windows.extend(numbers, -1)
+
+
+def pool(sample, x, index=None):
+    windows = Windows(sample, sample.list_of("window"))
+    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    maximum = sample.kind == "max"
+    extended = windows.extend(x, lowest if maximum else 0)
+    result = np.full(sample.shape, lowest if maximum else 0, x.dtype)
+    numbers = windows.each(element_numbers(windows, x.shape[x.ndim - windows.rank:]))
+    for (_, part), (_, number) in zip(windows.each(extended), numbers):
+        if maximum:
+            result = np.maximum(result, part)
+        else:
+            result += part if index is None else np.where(number == index, part, 0)
+    return result
+
+
+def pool_index(sample, x, best):
+    windows = Windows(sample, sample.list_of("window"))
+    result = np.full(sample.shape, 2**31 - 1, np.int32)
+    numbers = windows.each(element_numbers(windows, x.shape[x.ndim - windows.rank:]))
+    for (_, part), (_, number) in zip(windows.each(windows.extend(x)), numbers):
+        holds = (part == best) & (number >= 0)
+        result = np.minimum(result, np.where(holds, number, 2**31 - 1))
+    return result
+
+
+def pool_grad(sample, dy, index=None):
+    windows = Windows(sample, sample.list_of("window"))
+    extents = sample.shape[len(sample.shape) - windows.rank:]
+    extended = windows.extend(np.zeros(sample.shape, sample.dtype))
+    numbers = windows.each(element_numbers(windows, extents))
+    for (_, part), (_, number) in zip(windows.each(extended), numbers):
+        part += dy if index is None else np.where(number == index, dy, 0)
+    inside = [slice(low, low + n) for low, n in zip(windows.low, extents)]
+    return extended[(..., *inside)]
+
+
 def gather_grad(sample, dy, indices):
     dim = int(sample.behind("dim"))
     result = np.zeros(sample.shape, dy.dtype)
@@ -213,6 +321,12 @@ FUNCTIONS = {
     "cast": lambda s, x: x != 0 if s.dtype == np.bool_ else x.astype(s.dtype),
     "dropout": dropout,
     "matmul": matmul,
+    "pool": pool,
+    "pool_index": pool_index,
+    "pool_grad": pool_grad,
+    "convolution": convolution,
+    "convolution_grad_input": convolution_grad_input,
+    "convolution_grad_weight": convolution_grad_weight,
     "reduce": reduce,
     "broadcast": lambda s, x: np.broadcast_to(x, s.shape),
     "transpose": lambda s, x: np.transpose(x, s.integers()),

@@ -41,6 +41,8 @@ def draw(name, shape, dtype):
         return random.integers(0, 10, shape).astype(dtype)
     if base == "indices":
         return random.integers(-10, 10, shape).astype(dtype)
+    if base == "element":  # Of small images, and of none.
+        return random.integers(-1, 12, shape).astype(dtype)
     if base == "step":
         return np.full(shape, 3, dtype)
     if base == "offset":

@@ -10,7 +10,7 @@ than its predicted peak and its bound, or moved more than gathering everything w
 A pair is a source and a different target state of one tensor. States are S of every
 dimension, on meshes of one axis also S in blocks of two, B, and P of sum, max, min, prod.
 
-- one axis (2, 3, 4, 5 ranks; and to other ranks): every pair, for eleven tensors of zero to
+- one axis (2, 3, 4, 5 ranks; and to other ranks): every pair, for twelve tensors of zero to
   four dimensions, even, uneven, and smaller than the mesh.
 - two axes (2x2, 2x3): every pair, for tensors of two dimensions, even, uneven, and smaller
   than the mesh; on 2x2 also of three.

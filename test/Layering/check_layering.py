@@ -51,13 +51,15 @@ COMPILER = "std llvm mlir"
 RULES = {
     "Plan": ("", "std flatbuffers"),
     "Sbp": ("Plan/Split.h", "std"),
+    "Schedule": ("", "std"),
     "Interfaces": ("Sbp/", COMPILER),
     # Placements, variables and layouts are the same thing at every level, so each
     # dialect builds on the one above.
     "Dialect/OneFlow/IR": ("Interfaces/ Sbp/", COMPILER),
     "Dialect/Comm/IR": ("Interfaces/ Sbp/ Dialect/OneFlow/IR/", COMPILER),
     "Dialect/Actor/IR": ("Interfaces/ Sbp/ Dialect/OneFlow/IR/ Dialect/Comm/IR/", COMPILER),
-    "Dialect/OneFlow/Transforms": ("Dialect/OneFlow/IR/ Interfaces/ Sbp/", COMPILER),
+    "Dialect/OneFlow/Transforms": (
+        "Dialect/OneFlow/IR/ Interfaces/ Sbp/ Schedule/", COMPILER),
     "Dialect/Comm/Transforms": (
         "Dialect/Comm/IR/ Dialect/OneFlow/IR/ Interfaces/ Sbp/", COMPILER),
     "Dialect/Actor/Transforms": (
@@ -70,7 +72,8 @@ RULES = {
         " Interfaces/ Sbp/ Plan/", COMPILER),
     "Conversion/CommToActor": (
         "Conversion/Passes.h Conversion/Passes.h.inc Dialect/OneFlow/IR/ Dialect/Comm/IR/"
-        " Dialect/Actor/IR/ Interfaces/ Sbp/ Plan/", COMPILER),
+        " Dialect/Comm/Transforms/Phases.h Dialect/Actor/IR/ Interfaces/ Schedule/ Sbp/ Plan/",
+        COMPILER),
     "Conversion/ActorToLLVM": (
         "Conversion/Passes.h Conversion/Passes.h.inc Conversion/ChainBuffers.h Dialect/Actor/IR/"
         " Interfaces/ Sbp/ Plan/", COMPILER),

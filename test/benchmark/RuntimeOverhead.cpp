@@ -79,8 +79,9 @@ static double handOverNs(uint32_t secondStream, uint32_t slots) {
   };
   Nothing bodies[2];
   runtime::ActorGraph graph;
-  graph.actionsPerRun = 20000;
-  graph.actors = {{0, &bodies[0]}, {secondStream, &bodies[1]}};
+  constexpr uint64_t actions = 20000;
+  graph.actors = {{0, &bodies[0], actions},
+                  {secondStream, &bodies[1], actions}};
   graph.registers = {{slots, 0, {1}}};
   runtime::RunLatch latch;
   runtime::ActorSystem system({graph}, 2, runtime::kSpinning);
@@ -90,7 +91,7 @@ static double handOverNs(uint32_t secondStream, uint32_t slots) {
                        system.start(0, latch);
                        latch.wait(0);
                      }) /
-         static_cast<double>(graph.actionsPerRun);
+         static_cast<double>(actions);
 }
 
 int main() {

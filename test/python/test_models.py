@@ -16,14 +16,27 @@ from scipy.special import erf
 MODELS = os.environ["ONEFLOW_MODELS"]
 
 
-def run(script, *words, code=0):
-    result = subprocess.run(
-        [sys.executable, os.path.join(MODELS, script), *map(str, words)],
+def start(script, *words, python=()):
+    return subprocess.run(
+        [sys.executable, *python, os.path.join(MODELS, script), *map(str, words)],
         capture_output=True,
         text=True,
     )
+
+
+def run(script, *words, code=0):
+    result = start(script, *words)
     assert result.returncode == code, result.stderr
     return result.stdout
+
+
+def refused(script, *words, python=()):
+    """What is said, in one line, of something that cannot be done."""
+    result = start(script, *words, python=python)
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    return line
 
 
 @pytest.fixture(scope="module")
@@ -134,3 +147,38 @@ def test_evaluate_compares(digits):
     other[3, 4] = np.nan
     np.savez(digits / "other.npz", scores=other)
     run("evaluate.py", *words, "--max-abs", 0.6, code=1)
+
+
+def test_evaluate_judges_sequences(tmp_path):
+    run("transformer.py", "--output", tmp_path, "--samples", 24, "--sequence", 12, "--layers", 1)
+    model, data = tmp_path / "transformer.onnx", tmp_path / "tokens.npz"
+    report = json.loads(run("evaluate.py", model, data, "--batch", 8, "--save", tmp_path / "o.npz"))
+    logits = np.load(tmp_path / "o.npz")["logits"].astype(np.float64)
+    labels = np.load(data)["labels"]
+    assert logits.shape[:2] == labels.shape == (24, 12)
+    assert report["accuracy"] == np.mean(np.argmax(logits, axis=2) == labels)
+    likelihood = np.exp(logits) / np.exp(logits).sum(axis=2, keepdims=True)
+    losses = -np.log(np.take_along_axis(likelihood, labels[..., None], axis=2))
+    assert report["loss"] == pytest.approx(losses.mean())
+    assert report["perplexity"] == pytest.approx(np.exp(losses.mean()))
+    assert np.load(tmp_path / "o.npz")["predictions"].shape == (24, 12)
+    report = json.loads(run("evaluate.py", model, data, "--compare", tmp_path / "o.npz", "--max-abs", 1e-4))
+    assert report["prediction_agreement"] == 1
+
+    tokens = np.load(data)["tokens"]
+    bad = tmp_path / "bad.npz"
+    np.savez(bad, tokens=tokens, labels=labels[:, :5])
+    assert "integer labels of shape [24, 12]" in refused("evaluate.py", model, bad)
+    np.savez(bad, tokens=tokens.astype(np.float32), labels=labels)
+    assert "cannot run on this data" in refused("evaluate.py", model, bad)
+    np.savez(bad, labels=labels)
+    assert "no 'tokens'" in refused("evaluate.py", model, bad)
+    bad.write_text("none")
+    assert "no .npz that can be read" in refused("evaluate.py", model, bad)
+    assert "cannot load the model" in refused("evaluate.py", bad, data)
+
+
+@pytest.mark.parametrize("script", ["digits.py", "transformer.py", "evaluate.py"])
+def test_missing_packages_are_named(script):
+    # -S leaves the installed packages out.
+    assert "'numpy' is not installed" in refused(script, "--help", python=["-S"])
