@@ -1,5 +1,4 @@
-//===- StreamOrder.h - who acts where, how often, and in which turn -*- C++
-//-*-===//
+//===- StreamOrder.h - who acts when, and how often ------------*- C++ -*-===//
 //
 // Part of OneFlow MLIR, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

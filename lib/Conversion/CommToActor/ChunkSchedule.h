@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//
 // Which phases the ranks of each pipeline stage go through in which order, and
 // how many values that makes be under way at once. No IR is changed here.
 //

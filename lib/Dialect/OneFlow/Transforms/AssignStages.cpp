@@ -5,11 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//
 // Cuts each entry into contiguous parts of about equal cost, puts part c on the
 // placement of chunk c, and lets variables and inputs go where they are used
-// first. The cut is that of the first entry; others must run through the same
-// variables.
+// first.
 //
 //===----------------------------------------------------------------------===//
 

@@ -44,6 +44,15 @@ sbp::NdSbp oneflow::spaceStateOf(PlacementOp placement, NdSbpAttr state) {
   return states;
 }
 
+bool oneflow::sameMicroBatches(const sbp::Sbp &a, const sbp::Sbp &b,
+                               Value value, PlacementOp placement) {
+  sbp::Shape shape = shapeOf(value);
+  sbp::Mesh time{placement.getMicroBatches()};
+  return a.isSplit() && b.isSplit() && !sbp::checkLegal({a}, shape, time) &&
+         !sbp::checkLegal({b}, shape, time) &&
+         sbp::sameLayout({a}, {b}, shape, time);
+}
+
 bool oneflow::isTimeBoxing(BoxingOp boxing) {
   PlacementOp target = lookupPlacement(boxing, boxing.getPlacementAttr());
   SignatureAttr signature = boxing.getSignatureAttr();

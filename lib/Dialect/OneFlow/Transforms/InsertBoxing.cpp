@@ -123,7 +123,7 @@ private:
              after = timeStateOf(to.placement, to.sbp);
     if (before == after)
       return changeInSpace(value, from, to, use);
-    if (sameTime(before, after, value, from.placement)) {
+    if (sameMicroBatches(before, after, value, from.placement)) {
       SpreadState next{to.placement,
                        withTimeState(to.placement, before,
                                      spaceStateOf(to.placement, to.sbp))};
@@ -160,16 +160,6 @@ private:
            << use.getOperandNumber() << ": along 'time' "
            << sbp::toString(before) << " cannot become " << sbp::toString(after)
            << ": micro-batches come one after the other";
-  }
-
-  /// Splits on multiples of other blocks may give the same micro-batches.
-  static bool sameTime(const sbp::Sbp &a, const sbp::Sbp &b, Value value,
-                       PlacementOp placement) {
-    sbp::Shape shape = shapeOf(value);
-    sbp::Mesh time{placement.getMicroBatches()};
-    return a.isSplit() && b.isSplit() && !sbp::checkLegal({a}, shape, time) &&
-           !sbp::checkLegal({b}, shape, time) &&
-           sbp::sameLayout({a}, {b}, shape, time);
   }
 
   FailureOr<Value> changeInSpace(Value value, SpreadState from, SpreadState to,

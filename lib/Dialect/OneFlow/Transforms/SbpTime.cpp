@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//
 // Micro-batches are walked one after the other, so signatures along `time` are
 // not a matter of cost but of what can be there when: they follow from the
 // inputs, op by op. A value is, along time, a part (S), a summand (P), or whole
@@ -17,6 +16,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "SbpSelection.h"
+
+#include "oneflow/Dialect/OneFlow/Transforms/BoxingRequest.h"
 
 using namespace mlir;
 using namespace oneflow;
@@ -71,11 +72,7 @@ std::optional<int> SbpSelection::operandEffort(Value operand,
     return from.isPartial() && producer.placement != consumer.placement
                ? std::optional<int>(Move)
                : Nothing;
-  sbp::Shape shape = shapeOf(operand);
-  sbp::Mesh time = prefixOf(producer.mesh, 1);
-  if (from.isSplit() && to.isSplit() && !sbp::checkLegal({from}, shape, time) &&
-      !sbp::checkLegal({to}, shape, time) &&
-      sbp::sameLayout({from}, {to}, shape, time))
+  if (sameMicroBatches(from, to, operand, producer.placement))
     return Nothing;
   if (from.isBroadcast() && to.isSplit())
     return Slice;
@@ -105,8 +102,8 @@ std::optional<int> SbpSelection::timeEffort(const Node &node,
   bool takesWhole = whole;
   for (const sbp::Sbp &result : option.results) {
     whole &= result.isBroadcast();
-    // From whole operands nothing but a whole result is made, for now: see
-    // makeParts.
+    // From whole operands a whole result is made; makeParts changes that where
+    // only parts are wanted.
     if (takesWhole && node.op->getNumOperands() > 0 && !result.isBroadcast())
       return std::nullopt;
     sum += result.isSplit() ? Nothing : result.isPartial() ? Summand : Whole;

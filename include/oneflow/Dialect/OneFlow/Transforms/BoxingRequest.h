@@ -30,6 +30,11 @@ sbp::NdSbp spaceStateOf(PlacementOp placement, NdSbpAttr state);
 NdSbpAttr withTimeState(PlacementOp placement, const sbp::Sbp &time,
                         const sbp::NdSbp &inSpace);
 
+/// Whether two splits of `value` along time give the same micro-batches: those
+/// on multiples of other blocks may.
+bool sameMicroBatches(const sbp::Sbp &a, const sbp::Sbp &b, mlir::Value value,
+                      PlacementOp placement);
+
 /// A boxing that accumulates over micro-batches or cuts one out: nothing moves
 /// between ranks.
 bool isTimeBoxing(BoxingOp boxing);

@@ -38,7 +38,8 @@ def UnpackVariablesPass : Pass<"oneflow-unpack-variables", "::mlir::ModuleOp"> {
 
     A variable stays whole where it is used otherwise, also by one of its readers only;
     where cuts overlap, leave gaps or differ among uses; where its storage, or an op's
-    signature, is fixed already, is pinned, or is sharded along the packed dimension; where it is a part or the state of another. What shares
+    signature, is fixed already, is pinned, or is sharded along the packed dimension;
+    where it is a part or the state of another. What shares
     a product with it stays, too. Ops that were one bear the same number,
     `oneflow.packed`, by which hints find all of them.
 
@@ -226,7 +227,8 @@ def PlacePass : Pass<"oneflow-place", "::mlir::ModuleOp"> {
   let summary = "put every op and variable that has no placement on one mesh";
   let description = [{
     Adds `oneflow.placement @mesh` from the options unless the module has a placement
-    of that name; where a variable has it, the placement is `@mesh_0` or the like. Ops that are placed already stay where they are.
+    of that name; where a variable has it, the placement is `@mesh_0` or the like. Ops
+    that are placed already stay where they are.
   }];
   let dependentDialects = ["::oneflow::OneFlowDialect"];
   let options = [

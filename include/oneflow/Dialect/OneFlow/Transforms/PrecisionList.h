@@ -1,5 +1,4 @@
-//===- OneFlow/Transforms/PrecisionList.h - who computes in what -*- C++
-//-*-===//
+//===- PrecisionList.h - who computes in what ------------------*- C++ -*-===//
 //
 // Part of OneFlow MLIR, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
